@@ -4,7 +4,8 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Lists of numbers on their way to and from C, where nested ones are flat and row-major. nil stays nil, which is NULL.
+// Conversions of lists of numbers to and from C, where nested lists are flat and row-major. nil stays nil, which
+// stands for NULL.
 
 func int64sOf(numbers []int) []int64 {
 	if numbers == nil {
@@ -17,7 +18,7 @@ func int64sOf(numbers []int) []int64 {
 	return all
 }
 
-// numbersOf is what a function with an array as its result gives.
+// numbersOf returns the array that a query writes.
 func numbersOf(read func(cdist.Numbers) error) ([]int, error) {
 	numbers := cdist.NewNumbers()
 	defer cdist.DeleteNumbers(numbers)
@@ -31,7 +32,8 @@ func numbersOf(read func(cdist.Numbers) error) ([]int, error) {
 	return all, nil
 }
 
-// flat makes one list of coordinates [row][column]; all rows have equally many columns, and each has rank numbers.
+// flat flattens coordinates [row][column] to one list. All rows must have the same number of columns, and
+// each coordinate must have rank numbers.
 func flat(nested [][][]int, rank int, row, column string) (numbers []int32, columns int, err error) {
 	var u uses
 	if len(nested) > 0 {
@@ -53,7 +55,7 @@ func flat(nested [][][]int, rank int, row, column string) (numbers []int32, colu
 	return numbers, columns, u.err
 }
 
-// nested is flat, back; lists of no rows where the object that had them is closed.
+// nested is the inverse of flat. It returns rows without columns if the object that had them is closed.
 func nested(numbers []int, rows, columns, rank int) [][][]int {
 	all := make([][][]int, rows)
 	for i := range all {
@@ -66,7 +68,7 @@ func nested(numbers []int, rows, columns, rank int) [][][]int {
 	return all
 }
 
-// nameIn is textOf with room for a name that a job is a part of.
+// nameIn is textOf with room for a name that contains a job.
 func nameIn(job string, write func(room []byte) error) (string, error) {
 	if err := checkText(job); err != nil {
 		return "", err

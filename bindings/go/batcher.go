@@ -34,7 +34,7 @@ type Batcher struct {
 // error, except those for which [Batch.End] was called.
 type StepFunc = func(r *Replica, batch *Batch) error
 
-// batcherFunctions is what libdist has of a batcher's: it knows nothing of who holds that.
+// batcherFunctions is the part of a batcher that libdist refers to. It does not refer to the Batcher.
 type batcherFunctions struct {
 	step     StepFunc
 	failures failures
@@ -91,7 +91,7 @@ func (b *Batcher) Close() error {
 	}
 	ended, err := b.endBy(func(native int64) error {
 		err := cdist.Dist_batcher_destroy(native)
-		// Where all items have ended, what of them has still to arrive, an end or results, is over in a moment.
+		// After all items have completed, their last arrivals are processed within moments.
 		for tries := 0; err != nil && tries < mostTries && !hasItems(native); tries++ {
 			time.Sleep(time.Millisecond)
 			err = cdist.Dist_batcher_destroy(native)
@@ -106,7 +106,7 @@ func (b *Batcher) Close() error {
 
 const mostTries = 30_000
 
-// hasItems says whether there are some that have not ended.
+// hasItems reports whether items have not completed.
 func hasItems(native int64) bool {
 	var waiting, active int64
 	cdist.Dist_batcher_count(native, &waiting, &active)
@@ -134,7 +134,7 @@ type Batch struct {
 	ended     bool
 }
 
-// Step is what libdist calls on an instance's thread.
+// Step is called by libdist on an instance's thread.
 func (callbacks) Step(token, replica, batch int64) int {
 	functions := registered[*batcherFunctions](token)
 	if functions == nil {
@@ -155,7 +155,7 @@ func (callbacks) Step(token, replica, batch int64) int {
 	return tell(err)
 }
 
-// item is item i; nil: there is none, or the step is over.
+// item returns item i, or nil if there is none or the step has ended.
 func (b *Batch) item(i int) *Item {
 	if b == nil || b.ended || i < 0 {
 		return nil
@@ -163,7 +163,7 @@ func (b *Batch) item(i int) *Item {
 	return registered[*Item](cdist.Dist_batch_user_data(b.native, int64(i)))
 }
 
-// has says whether the step has an item i, and goes on.
+// has reports whether the step has an item i and has not ended.
 func (b *Batch) has(i int) bool { return i >= 0 && i < b.Size() }
 
 var errNoItem = newError(ErrInvalidArgument, "the step has no such item, or is over")
@@ -193,7 +193,7 @@ func (b *Batch) UserData(i int) any {
 	return nil
 }
 
-// itemObject is an item's state, or a result, as libdist has its token.
+// itemObject is an item's state or partial result, which libdist knows by a token.
 type itemObject struct{ object any }
 
 // State returns the state that an earlier call of [Batch.SetState] stored for item i, or nil if there is

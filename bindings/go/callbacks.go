@@ -11,8 +11,8 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// registry has what libdist was given a token for: the functions of the program's that it may call, and the program's
-// own objects. A token is never used again.
+// registry maps the tokens that libdist has to callbacks and other objects of the program. Tokens are never
+// reused.
 var registry struct {
 	entries sync.Map // int64 to what was registered
 	last    atomic.Int64
@@ -24,7 +24,7 @@ func register(entry any) (token int64) {
 	return token
 }
 
-// registerIf is register of a function's call; 0, which is NULL, where there is no function.
+// registerIf registers the functions of a call, or returns 0, which stands for NULL, if there is no function.
 func registerIf(given bool, entry any) (token int64) {
 	if !given {
 		return 0
@@ -34,7 +34,7 @@ func registerIf(given bool, entry any) (token int64) {
 
 func forget(token int64) { registry.entries.Delete(token) }
 
-// registered is what a token stands for; the zero T where it stands for nothing or something else.
+// registered returns the object of a token, or the zero T if there is none or it has another type.
 func registered[T any](token int64) T {
 	entry, _ := registry.entries.Load(token)
 	t, _ := entry.(T)
@@ -43,12 +43,13 @@ func registered[T any](token int64) T {
 
 func init() { cdist.Set_callbacks(cdist.NewDirectorCallbacks(callbacks{})) }
 
-// callbacks is what libdist calls, on any of its threads (by SWIG's director). Nothing may unwind out of it.
+// callbacks receives the calls of libdist, on any of its threads, through a SWIG director. No panic may
+// escape from it.
 type callbacks struct{}
 
 var errGoexit = newError(ErrUnknown, "the function ended by runtime.Goexit, as t.FailNow does")
 
-// protect calls fn and makes an error of its panic.
+// protect calls fn and turns a panic into an error.
 func protect(replica int, fn func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -58,9 +59,9 @@ func protect(replica int, fn func() error) (err error) {
 	return fn()
 }
 
-// onNative is protect for a function that has C's frames below it, from which runtime.Goexit leads nowhere. On a thread of
-// libdist's it would end the process without a word. On the caller's goroutine it would first call the deferred
-// functions of that one, while libdist still stands below them: they must not run.
+// onNative is protect for a function that C code has called, through which runtime.Goexit cannot unwind. On a
+// libdist thread it would end the process without a message. On the caller's goroutine it would first run the
+// goroutine's deferred functions while libdist is still on its stack, which must not happen.
 func onNative(replica int, fn func() error) error {
 	returned := false
 	defer func() {
@@ -73,15 +74,15 @@ func onNative(replica int, fn func() error) error {
 	return err
 }
 
-// endOfGoexit ends the process with words, on a goroutine that has no frames of C's, and keeps this one where it is.
+// endOfGoexit ends the process with a message, from a goroutine without C frames, and blocks this goroutine.
 func endOfGoexit() {
 	go panic("dist: a function that libdist called ended by runtime.Goexit (t.FailNow does), below which C waits for it: " +
 		"replica functions survive that with Options.HopGoroutine")
 	select {}
 }
 
-// onGoroutine is protect on a goroutine of its own, which runtime.Goexit ends alone, and whose thread takes the place of
-// the one that libdist called: that is where the replica's handle is good.
+// onGoroutine is protect on a goroutine of its own, so that runtime.Goexit ends only that goroutine. Its
+// thread replaces the one that libdist called as the thread on which the replica's handle is valid.
 func onGoroutine(native int64, replica int, fn func() error) error {
 	if err := cdist.Dist_replica_detach(native); err != nil {
 		return fromNative(err)
@@ -106,7 +107,7 @@ func onGoroutine(native int64, replica int, fn func() error) error {
 	return err
 }
 
-// failures keeps what functions of the program's returned, until the calls that they were for come back.
+// failures keeps the errors that callbacks returned until the calls that used them return.
 type failures struct {
 	mu   sync.Mutex
 	list []failure
@@ -118,7 +119,7 @@ type failure struct {
 	text string
 }
 
-// callback calls a function of the program's and gives the status that libdist passes on.
+// callback calls a function of the program and returns the status for libdist.
 func (f *failures) callback(fn func() error) int {
 	err := onNative(-1, fn)
 	if err == nil {
@@ -127,12 +128,13 @@ func (f *failures) callback(fn func() error) int {
 	return f.fail(err)
 }
 
-// lend is callback for a function that gets tensors of libdist's, which end with it.
+// lend is callback for a function that receives tensors of libdist, which are valid during the call.
 func (f *failures) lend(fn func(owner *object) error) int {
 	return f.callback(func() error { return borrow(fn) })
 }
 
-// makes is callback for a function that makes a value, which libdist takes over: a handle, or the negative of a status.
+// makes is callback for a function that creates a value, whose ownership passes to libdist. It returns a
+// handle, or the negative of a status.
 func (f *failures) makes(fn func() (*Value, error)) int64 {
 	var native int64
 	if status := f.callback(func() error {
@@ -147,7 +149,7 @@ func (f *failures) makes(fn func() (*Value, error)) int64 {
 	return native
 }
 
-// fail keeps err and tells libdist of it.
+// fail keeps err and reports it to libdist.
 func (f *failures) fail(err error) int {
 	status := tell(err)
 	text, _ := wordsOf(err)
@@ -162,10 +164,10 @@ func (f *failures) fail(err error) int {
 
 const mostFailures = 2 * MaxReplicas
 
-// maxTextBytes is where dist_fail() cuts a text.
+// maxTextBytes is the length to which libdist truncates the message of a callback's error.
 const maxTextBytes = 1023
 
-// own is the program's own error where that is what libdist reports, else libdist's.
+// own returns the program's own error if libdist reports that one, and otherwise libdist's.
 func (f *failures) own(native error) error {
 	native = fromNative(native)
 	if report, ok := native.(*Error); ok {
@@ -176,7 +178,7 @@ func (f *failures) own(native error) error {
 	return native
 }
 
-// reason is the program's own error where that is what a report speaks of; nil: it is not.
+// reason returns the program's own error that a report describes, or nil if there is none.
 func (f *failures) reason(report *Error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -192,7 +194,7 @@ func (f *failures) reason(report *Error) error {
 	return nil
 }
 
-// Release is called when libdist no longer uses what a token stands for.
+// Release is called when libdist no longer uses the object of a token.
 func (callbacks) Release(token int64) {
 	if released := registered[interface{ release() }](token); released != nil {
 		released.release()
@@ -200,10 +202,10 @@ func (callbacks) Release(token int64) {
 	forget(token)
 }
 
-// logger takes a strategy's log lines.
+// logger receives a strategy's log lines.
 type logger func(level LogLevel, message string)
 
-// Log passes a line on; what the program's logger does wrong stays there.
+// Log passes on a log line. It ignores panics of the program's logger.
 func (callbacks) Log(token int64, level int, message string) {
 	if log := registered[logger](token); log != nil {
 		_ = onNative(-1, func() error {

@@ -110,7 +110,7 @@ func (s *Strategy) OpenCheckpoint(path string) (*Checkpoint, error) {
 	return c, nil
 }
 
-// with calls something of the checkpoint's handle.
+// with calls a function with the checkpoint's handle.
 func (c *Checkpoint) with(call func(native int64) error) error {
 	var u uses
 	defer u.end()

@@ -34,7 +34,7 @@ func newClosure(native int64) *Closure {
 	}
 }
 
-// end is where the function has returned.
+// end is called when the function has returned.
 func (c *Closure) end() {
 	c.mu.Lock()
 	c.native = 0
@@ -42,7 +42,7 @@ func (c *Closure) end() {
 	c.ctx.end()
 }
 
-// with calls something of the closure's handle.
+// with calls a function with the closure's handle.
 func (c *Closure) with(call func(native int64) error) error {
 	if c == nil {
 		return fromNative(call(0))
@@ -136,7 +136,8 @@ func (c *Closure) PerWorker(name string) (*Value, error) {
 	return adopt(out, err)
 }
 
-// serversUser has a handle by which variables of parameter servers are reached: a closure, or a coordinator.
+// serversUser is a closure or a coordinator: an object through which variables of parameter servers are
+// accessed.
 type serversUser interface {
 	with(call func(native int64) error) error
 }

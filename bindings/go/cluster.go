@@ -115,10 +115,10 @@ func (u *uses) spec(s *ClusterSpec) int64 {
 	return u.take(&s.object, "cluster spec")
 }
 
-// taskID is a task's number as C has it. One that 32 bits do not hold must not become "not given".
+// taskID converts a task's number for C. A number that does not fit into 32 bits must not become "not given".
 func (u *uses) taskID(id int) int { return u.int32("the task's number", id) }
 
-// givenType is a task's type as C has it.
+// givenType converts a task's type for C.
 func (u *uses) givenType(taskType string) *string {
 	if taskType == "" {
 		return nil
@@ -154,7 +154,7 @@ func (s *ClusterSpec) NumTasks(job string) (int, error) {
 	return u.number(func(out *int32) error { return cdist.Dist_cluster_spec_num_tasks(native, job, out) })
 }
 
-// number is what a question gives, unless something was wrong before.
+// number returns the number that a query writes, unless an error has occurred before.
 func (u *uses) number(ask func(out *int32) error) (int, error) {
 	if u.err != nil {
 		return 0, u.err
@@ -181,7 +181,7 @@ func (s *ClusterSpec) TaskIndices(job string) ([]int, error) {
 	})
 }
 
-// int32List gives room for n numbers, and takes those out that were found.
+// int32List provides room for n numbers and returns those that were found.
 func int32List(n int, write func(room []int32, found *uint64) error) ([]int, error) {
 	room := make([]int32, n+1)
 	var found uint64
@@ -227,7 +227,7 @@ func (s *ClusterSpec) JSON() string {
 // String returns the same text as [ClusterSpec.JSON].
 func (s *ClusterSpec) String() string { return s.JSON() }
 
-// rule asks one of the rules about a task.
+// rule evaluates a rule about a task.
 func (s *ClusterSpec) rule(taskType string, taskID int,
 	ask func(native int64, taskType *string, taskID int, out *int32) error) (int, error) {
 	var u uses
@@ -268,7 +268,7 @@ func (s *ClusterSpec) CollectiveLeader(taskType string, taskID int) (string, err
 	})
 }
 
-// address is a text that a question writes, unless something was wrong before.
+// address returns the text that a query writes, unless an error has occurred before.
 func (u *uses) address(ask func(room []byte) error) (string, error) {
 	if u.err != nil {
 		return "", u.err

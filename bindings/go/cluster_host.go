@@ -22,7 +22,7 @@ type ResolverFunctions struct {
 	NumAccelerators func(taskType string, taskID int) (int, error) // nil = the number in the options
 }
 
-// hostAnswer is what a token of such functions stands for.
+// hostAnswer is the object behind the token of resolver functions.
 type hostAnswer struct {
 	functions ResolverFunctions
 	failures
@@ -62,10 +62,11 @@ func init() {
 	cdist.Set_resolver_callbacks(cdist.NewDirectorResolverCallbacks(resolverCallbacks{}))
 }
 
-// resolverCallbacks is what libdist calls for resolvers of the program's own. Nothing may unwind out of it.
+// resolverCallbacks receives the calls of libdist for the program's own resolvers. No panic may escape from
+// it.
 type resolverCallbacks struct{}
 
-// Answer is one question.
+// Answer answers one query.
 func (resolverCallbacks) Answer(token int64, question int, taskType string, taskID int, layer string,
 	answer cdist.ResolverAnswer) int {
 	host := registered[*hostAnswer](token)

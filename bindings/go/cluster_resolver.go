@@ -32,7 +32,7 @@ type ResolverOptions struct {
 // Given returns a pointer to value, for option fields that are pointers.
 func Given[T any](value T) *T { return &value }
 
-// native are the options on C's side, to be deleted; nil for nil.
+// native returns the options for C, which the caller must delete; nil for nil.
 func (o *ResolverOptions) native(u *uses) cdist.Dist_cluster_resolver_options {
 	if o == nil {
 		return nil
@@ -51,14 +51,14 @@ func (o *ResolverOptions) native(u *uses) cdist.Dist_cluster_resolver_options {
 	return native
 }
 
-// ifGiven sets a text that may not be given.
+// ifGiven sets a text, unless it is nil.
 func (u *uses) ifGiven(text *string, set func(string)) {
 	if text != nil {
 		set(u.text(*text))
 	}
 }
 
-// newResolver makes a resolver with options.
+// newResolver creates a resolver with options.
 func newResolver(u *uses, options *ResolverOptions, hosts []*hostAnswer,
 	create func(options cdist.Dist_cluster_resolver_options, out *int64) error) (*ClusterResolver, error) {
 	native := options.native(u)
@@ -212,7 +212,7 @@ func (u *uses) resolver(r *ClusterResolver) int64 {
 	return u.take(&r.object, "cluster resolver")
 }
 
-// ask is a question to the resolver; what a function of the program's failed with comes out as it is.
+// ask queries the resolver. It returns errors of the program's functions unchanged.
 func (r *ClusterResolver) ask(u *uses, call func(native int64) error) error {
 	native := u.resolver(r)
 	if u.err != nil {

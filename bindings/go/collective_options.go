@@ -13,7 +13,7 @@ import (
 type Option struct {
 	set func(*choices) // nil: tag and timeout are all there is
 	tag string
-	// A struct, and not closures alone: the two common choices then cost no allocation.
+	// A struct instead of closures, so that the two common options need no allocation.
 	timeout time.Duration
 }
 
@@ -122,7 +122,7 @@ func chosen(options []Option) (all choices) {
 	return all
 }
 
-// common is what the options say where they are none but the two common ones; without an allocation.
+// common returns the tag and the timeout if the options contain nothing else. It does not allocate.
 func common(options []Option) (tag string, timeout int64, quick bool) {
 	for i := range options {
 		o := &options[i]
@@ -142,7 +142,7 @@ func common(options []Option) (tag string, timeout int64, quick bool) {
 	return tag, timeout, true
 }
 
-// collective is one call of a collective: its options on C's side, and what they hold.
+// collective is one call of a collective: its options for C, and what they refer to.
 type collective struct {
 	uses
 	replica *Replica
@@ -153,7 +153,7 @@ type collective struct {
 	cancel  *canceller
 }
 
-// begin readies a collective of r; end() it.
+// begin prepares a collective of r. The caller must call end.
 func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 	c.replica = r
 	replica = c.uses.replica(r)
@@ -209,7 +209,7 @@ func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 	return replica
 }
 
-// finish gives the call's error, and its work to who wanted it.
+// finish returns the call's error and stores its work for the caller.
 func (c *collective) finish(err error) error {
 	err = byContext(c.choices.ctx, c.replica.told(c.user.own(err)))
 	if err == nil && c.choices.work != nil && c.replica != nil {

@@ -6,7 +6,7 @@ import "libdist.example/dist/internal/cdist"
 
 // Collectives on lists of tensors. Every replica of the run must make the same collectives in the same order.
 
-// meet is one collective: pack both lists, call, unpack nothing. The same list twice is packed once.
+// meet makes one collective. It packs both lists; if they are the same list, it packs it once.
 func (r *Replica) meet(in, out []Array, options []Option,
 	call func(replica int64, in, out []int64, n int64, options cdist.Dist_collective_options) error) error {
 	var c collective
@@ -32,8 +32,8 @@ func (r *Replica) meet(in, out []Array, options []Option,
 	return c.finish(call(replica, ins, outs, int64(n), c.native))
 }
 
-// fits refuses lists of different lengths, of which C would read past one. With several contributions the input is
-// that many lists.
+// fits rejects lists of different lengths, because C would read beyond the shorter one. With several
+// contributions, the input consists of that many lists.
 func fits(in, out []Array, options []Option) error {
 	lists := max(1, chosen(options).contributions)
 	if in != nil && out != nil && len(in) != lists*len(out) {
@@ -150,7 +150,7 @@ func (r *Replica) AllToAll(in, out []Array, options ...Option) error {
 	return r.meet(in, out, options, cdist.Dist_all_to_all)
 }
 
-// members is how many replicas meet.
+// members returns the number of participating replicas.
 func (r *Replica) members(options []Option) int {
 	if group := chosen(options).group; group != nil {
 		return group.Size()

@@ -20,7 +20,7 @@ const (
 	No            Choice = 2
 )
 
-// native is how C says it: 1, 0 or -1; another number is libdist's to refuse.
+// native returns the number that C uses: 1, 0 or -1. Other numbers are passed on, and libdist rejects them.
 func (c Choice) native() int {
 	if c == No {
 		return -1
@@ -47,8 +47,8 @@ func CanonicalDevice(name string) (string, error) {
 	return textOf(func(room []byte) error { return cdist.Dist_canonical_device(name, room, int64(len(room))) })
 }
 
-// checkText refuses a text that would be another one for C, where texts end at a NUL. All texts of the program's go
-// through it, but for an error's, which come from anywhere: see wordsOf.
+// checkText rejects a text that contains a NUL, because C would see a different text. All texts of the
+// program go through it, except those of errors, which can come from anywhere; see wordsOf.
 func checkText(text string) error {
 	if strings.IndexByte(text, 0) >= 0 {
 		return newError(ErrInvalidArgument, "a text has a NUL inside: %.40q", text)
@@ -56,7 +56,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// textOf gives room for a text with an end mark, and takes the text out.
+// textOf provides room for a text with a terminating NUL and returns the text.
 func textOf(write func(room []byte) error) (string, error) {
 	return textIn(make([]byte, 256), write)
 }
@@ -74,13 +74,13 @@ func textIn(room []byte, write func(room []byte) error) (string, error) {
 	return string(room), nil
 }
 
-// int32Of keeps a choice that C would cut to 32 bits out of range instead, so that libdist refuses it.
+// int32Of converts a number to a value out of range if C would truncate it, so that libdist rejects it.
 func int32Of(n int) int {
 	return min(max(n, math.MinInt32), math.MaxInt32)
 }
 
-// checkInt32 refuses a number that C's 32 bits do not hold. All numbers of the program's that C has as an int32 go through it;
-// `name` is the field's, or the argument's.
+// checkInt32 rejects a number that does not fit into 32 bits. All numbers of the program that are an int32 in
+// C go through it. name is that of the field or argument.
 func checkInt32(name string, n int) error {
 	if n != int32Of(n) {
 		return newError(ErrInvalidArgument, "%s is %d: 32 bits do not hold it", name, n)

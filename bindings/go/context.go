@@ -11,7 +11,7 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// canceller asks libdist to end what was begun with it when a context is over; nil for one that never is.
+// canceller cancels libdist calls when a context ends. It is nil for a context that never ends.
 type canceller struct {
 	native int64
 	stop   func() bool   // nil: it has asked already
@@ -19,12 +19,12 @@ type canceller struct {
 	spent  bool          // askFor has asked
 }
 
-// cancelWith watches a context, until end.
+// cancelWith watches a context until end is called.
 func cancelWith(ctx context.Context) (*canceller, error) {
 	return cancelWhere(ctx, func() bool { return true })
 }
 
-// cancelWhere is cancelWith, which asks nothing where `asks` is false at the end of the context.
+// cancelWhere is cancelWith, but cancels nothing if asks returns false when the context ends.
 func cancelWhere(ctx context.Context, asks func() bool) (*canceller, error) {
 	if ctx == nil || ctx.Done() == nil {
 		return nil, nil
@@ -48,7 +48,7 @@ func cancelWhere(ctx context.Context, asks func() bool) (*canceller, error) {
 	return c, nil
 }
 
-// cancelAtWill asks where askFor is called, and nowhere else.
+// cancelAtWill returns a canceller that cancels only when askFor is called.
 func cancelAtWill() (*canceller, error) {
 	native, err := takeCancel()
 	if err != nil {
@@ -57,16 +57,17 @@ func cancelAtWill() (*canceller, error) {
 	return &canceller{native: native, stop: notAsked}, nil
 }
 
-// notAsked is stop where there is no context to stop.
+// notAsked replaces stop if there is no context to watch.
 func notAsked() bool { return true }
 
-// askFor asks for a reason of its own; not at the same time as end.
+// askFor cancels for another reason than the context. It must not be called concurrently with end.
 func (c *canceller) askFor(reason string) {
 	c.spent = true
 	_ = cdist.Dist_cancel_signal(c.native, reason)
 }
 
-// spare are cancel objects that have asked for nothing: to make one costs system calls, more than a short run.
+// spare holds cancel objects that have not been signalled. Creating one takes system calls, which cost more
+// than a short run.
 var spare = make(chan int64, 64)
 
 func takeCancel() (native int64, err error) {
@@ -79,7 +80,7 @@ func takeCancel() (native int64, err error) {
 	}
 }
 
-// handle is 0, which is NULL, for nil.
+// handle returns 0, which stands for NULL, for nil.
 func (c *canceller) handle() int64 {
 	if c == nil {
 		return 0
@@ -87,7 +88,8 @@ func (c *canceller) handle() int64 {
 	return c.native
 }
 
-// end gives the watch up, when what was begun with it is over; what it has asked for, it has asked for.
+// end stops the watch when the calls that it could cancel have returned. A signal that has been sent cannot
+// be undone.
 func (c *canceller) end() {
 	if c == nil {
 		return
@@ -106,7 +108,7 @@ func (c *canceller) end() {
 	cdist.Dist_cancel_destroy(c.native)
 }
 
-// endInside is end where a part of what was begun is not over.
+// endInside is end for the case that some of these calls have not returned.
 func (c *canceller) endInside() {
 	if c == nil {
 		return
@@ -117,14 +119,14 @@ func (c *canceller) endInside() {
 	cdist.Dist_cancel_destroy(c.native)
 }
 
-// timedCall is a call that ends with its context. A deadline is the call's own time-out: then the error says what was
-// waited for.
+// timedCall is a call that a context cancels. The context's deadline is passed as the timeout of the call, so
+// that the error describes what the call waited for.
 type timedCall struct {
 	ctx    context.Context
 	cancel *canceller // nil: nothing ends it
 }
 
-// newTimedCall watches a context until the end of its cancel.
+// newTimedCall watches a context until its cancel object ends.
 func newTimedCall(ctx context.Context) (*timedCall, error) {
 	call := &timedCall{ctx: contextOr(ctx)}
 	if over := call.ctx.Err(); over != nil || call.late() {
@@ -139,13 +141,13 @@ func newTimedCall(ctx context.Context) (*timedCall, error) {
 	return call, err
 }
 
-// late says whether the deadline has passed.
+// late reports whether the deadline has passed.
 func (c *timedCall) late() bool {
 	deadline, dated := c.ctx.Deadline()
 	return dated && !time.Now().Before(deadline)
 }
 
-// timeout is what is left until the deadline, as libdist has it; without one it is `none`.
+// timeout returns the time until the deadline in libdist's form, or none if there is no deadline.
 func (c *timedCall) timeout(none int64) int64 {
 	if deadline, dated := c.ctx.Deadline(); dated {
 		return int64(max(time.Until(deadline), 1))
@@ -153,7 +155,7 @@ func (c *timedCall) timeout(none int64) int64 {
 	return none
 }
 
-// own is the error of the call, with the context's where that has ended it.
+// own returns the error of the call, with the context's error if the context has ended the call.
 func (c *timedCall) own(err error) error {
 	err = fromNative(err)
 	report, ok := err.(*Error)
@@ -167,14 +169,14 @@ func (c *timedCall) own(err error) error {
 	return report
 }
 
-// callers are calls that wait, and that end with what they are of.
+// callers are the blocking calls of an object, which end when the object does.
 type callers struct {
 	mu    sync.Mutex
 	calls map[*canceller]struct{}
 	over  string // why they end; "": they do not
 }
 
-// end ends those that wait, and all that come.
+// end cancels all blocking calls, and all later ones.
 func (c *callers) end(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +204,7 @@ func (c *callers) leave(call *canceller) {
 	delete(c.calls, call)
 }
 
-// wait does a call that ends with its context, and by end; c may be nil.
+// wait makes a call that ctx and end cancel. c may be nil.
 func (c *callers) wait(ctx context.Context, do func(call *timedCall) error) error {
 	call, err := newTimedCall(ctx)
 	if err == nil && call.cancel == nil && c != nil {
@@ -219,7 +221,7 @@ func (c *callers) wait(ctx context.Context, do func(call *timedCall) error) erro
 	return call.own(do(call))
 }
 
-// contextOr is ctx; nil is one that never ends.
+// contextOr returns ctx, or a context that never ends if ctx is nil.
 func contextOr(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
@@ -227,7 +229,7 @@ func contextOr(ctx context.Context) context.Context {
 	return ctx
 }
 
-// ended is why a context is over: what it says itself, and the program's own cause.
+// ended is the reason for which a context has ended: its own error, and the program's cause.
 type ended struct{ err, cause error }
 
 func why(ctx context.Context) error {
@@ -241,13 +243,13 @@ func (e *ended) Error() string { return e.err.Error() + ": " + e.cause.Error() }
 
 func (e *ended) Unwrap() []error { return []error{e.err, e.cause} }
 
-// byContext is err as it is where a context that is over has ended the call: a deadline where that was one, with the
-// context's error and its cause.
+// byContext returns err as it should be if the end of a context has ended the call: with the code for a
+// deadline if it was one, and with the context's error and its cause.
 func byContext(ctx context.Context, err error) error {
 	return byContextOf(ctx, err, "the context ended the run")
 }
 
-// byContextOf is byContext, which says so in these words.
+// byContextOf is byContext with a given message.
 func byContextOf(ctx context.Context, err error, words string) error {
 	if err == nil || ctx == nil || ctx.Err() == nil || !errors.Is(err, ErrCancelled) {
 		return err
@@ -266,12 +268,12 @@ func byContextOf(ctx context.Context, err error, words string) error {
 	return report
 }
 
-// notBegun is the error of a run whose context was over before.
+// notBegun returns the error of a run whose context had ended before.
 func notBegun(ctx context.Context) *Error {
 	return endedBefore(ctx, "the context ended before the run began")
 }
 
-// endedBefore is the error of a call whose context is over, in these words.
+// endedBefore returns the error of a call whose context has ended, with a given message.
 func endedBefore(ctx context.Context, words string) *Error {
 	code := ErrCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -53,7 +53,8 @@ type Coordinator struct {
 	waiting callers
 }
 
-// sharedCoordinator is the one coordinator that a strategy has, and whose partitioner it calls. Whoever asks for it holds it.
+// sharedCoordinator is the only coordinator of a strategy, with its partitioner. Each caller that asks for it
+// becomes an owner.
 type sharedCoordinator struct {
 	mu          sync.Mutex
 	holders     int
@@ -105,7 +106,7 @@ func (s *Strategy) NewCoordinator(options *CoordinatorOptions) (*Coordinator, er
 	return c, nil
 }
 
-// hold makes the coordinator, or gives the one that there is.
+// hold creates the coordinator, or returns the existing one.
 func (s *sharedCoordinator) hold(strategy int64, options cdist.Dist_coordinator_options,
 	partitioner *partitionCall) (native int64, err error) {
 	s.mu.Lock()
@@ -126,7 +127,7 @@ func (s *sharedCoordinator) hold(strategy int64, options cdist.Dist_coordinator_
 	return native, nil
 }
 
-// drop ends it with its last holder.
+// drop removes an owner; the last one ends the coordinator.
 func (s *sharedCoordinator) drop(native int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +138,7 @@ func (s *sharedCoordinator) drop(native int64) {
 	}
 }
 
-// partitioning is the call that a partitioner has; nil where there is none.
+// partitioning returns the partitioner's call, or nil if there is none.
 func (s *sharedCoordinator) partitioning() *partitionCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +174,7 @@ func (u *uses) coordinator(c *Coordinator) int64 {
 	return u.take(&c.object, "coordinator")
 }
 
-// with calls something of the coordinator's handle.
+// with calls a function with the coordinator's handle.
 func (c *Coordinator) with(call func(native int64) error) error {
 	var u uses
 	defer u.end()
@@ -232,7 +233,7 @@ func (c *Coordinator) Schedule(ctx context.Context, name string, arguments *Valu
 	return newClosureResult(out, c), nil
 }
 
-// wait does a call that ends with its context, and with the coordinator.
+// wait makes a call that its context and the end of the coordinator cancel.
 func (c *Coordinator) wait(ctx context.Context, do func(call *timedCall) error) error {
 	if c == nil {
 		return (*callers)(nil).wait(ctx, do)

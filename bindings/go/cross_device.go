@@ -29,7 +29,8 @@ type StrategyFunctions struct {
 	CrossDeviceFunctions
 }
 
-// hostCall is what a token of such functions stands for. Their errors are found by the call that they were for.
+// hostCall is the object behind the token of cross-device functions. The call that uses them finds their
+// errors here.
 type hostCall struct {
 	functions CrossDeviceFunctions
 	operators
@@ -50,8 +51,8 @@ func (c *hostCall) drop() {
 	}
 }
 
-// do is one call in which the functions may be called. An operator has nobody to tell of its panic, so that calls with
-// one take turns: each then has its own.
+// do makes a call that may call the functions. An operator cannot return its panic, so calls with an operator
+// run one after another, and each finds its own panic.
 func (c *hostCall) do(call func() error) error {
 	if c.operator != nil {
 		c.turn.Lock()
@@ -65,7 +66,7 @@ func (c *hostCall) do(call func() error) error {
 	return c.operators.own(err)
 }
 
-// Reduce_components is called by libdist for a Reduce of the program's.
+// Reduce_components is called by libdist for a Reduce function of the program.
 func (callbacks) Reduce_components(token int64, op int, components, n, out int64) int {
 	c := registered[*hostCall](token)
 	return c.lend(func(owner *object) error {
@@ -73,7 +74,7 @@ func (callbacks) Reduce_components(token int64, op int, components, n, out int64
 	})
 }
 
-// Broadcast_copies is called by libdist for a Broadcast of the program's.
+// Broadcast_copies is called by libdist for a Broadcast function of the program.
 func (callbacks) Broadcast_copies(token, value, copies, n int64) int {
 	c := registered[*hostCall](token)
 	return c.lend(func(owner *object) error {
@@ -81,7 +82,7 @@ func (callbacks) Broadcast_copies(token, value, copies, n int64) int {
 	})
 }
 
-// Gather_components is called by libdist for a Gather of the program's.
+// Gather_components is called by libdist for a Gather function of the program.
 func (callbacks) Gather_components(token, components, n int64, axis int, out int64) int {
 	c := registered[*hostCall](token)
 	return c.lend(func(owner *object) error {
@@ -89,7 +90,7 @@ func (callbacks) Gather_components(token, components, n int64, axis int, out int
 	})
 }
 
-// set gives the functions to a strategy's options.
+// set stores the functions in a strategy's options.
 func (f *StrategyFunctions) set(s *Strategy, native cdist.Dist_strategy_options) {
 	if f == nil {
 		return
@@ -176,7 +177,7 @@ func (c *CrossDevice) Close() error {
 	return nil
 }
 
-// with calls something of the handle; the error is the program's own where it is of its functions.
+// with calls a function with the handle. It returns errors of the program's functions unchanged.
 func (c *CrossDevice) with(u *uses, call func(native int64) error) error {
 	native := u.crossDevice(c)
 	if u.err != nil {

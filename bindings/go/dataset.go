@@ -27,7 +27,7 @@ type FileSourceFunc = func(file int, name string, index int64) (*Value, error)
 // DatasetFunc creates the dataset of one input pipeline. libdist takes ownership of it.
 type DatasetFunc = func(context InputContext) (*Dataset, error)
 
-// sourceCall is what a source's token stands for.
+// sourceCall is the object behind the token of a source.
 type sourceCall struct {
 	failures
 	element SourceFunc
@@ -55,7 +55,7 @@ func (s *Strategy) newDataset(native int64, sources ...*sourceCall) *Dataset {
 	return d
 }
 
-// own is the error of a call that may have read a source.
+// own returns the error of a call that may have called a source.
 func (d *Dataset) own(err error) error {
 	native := fromNative(err)
 	for _, source := range d.sources {
@@ -174,7 +174,7 @@ func (s *Strategy) NewDatasetFromFunction(fn DatasetFunc, options *DatasetOption
 	return s.newDataset(out, c.sources...), nil
 }
 
-// with calls something of the dataset's handle.
+// with calls a function with the dataset's handle.
 func (d *Dataset) with(call func(native int64) error) error {
 	if d == nil {
 		return fromNative(call(0))

@@ -43,7 +43,7 @@ type DatasetOptions struct {
 	BatchSizes []int64
 }
 
-// native gives the options to a creation; nil options too.
+// native passes the options to a creating function; o may be nil.
 func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) error {
 	var u uses
 	native := cdist.NewDist_dataset_options()

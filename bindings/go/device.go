@@ -66,7 +66,7 @@ type Halo struct {
 	Edges []Edge // content beyond the edges of the whole tensor; nil = zeros
 }
 
-// native is the halo on C's side, to be deleted.
+// native returns the halo for C, which the caller must delete.
 func (h Halo) native() (cdist.Dist_halo, error) {
 	for _, each := range []struct {
 		name string
@@ -122,7 +122,7 @@ func (r *Replica) Reshard(from, to *Partition, in, out Array, options ...Option)
 	})
 }
 
-// move is a collective of one tensor each.
+// move makes a collective of one tensor.
 func (r *Replica) move(in, out Array, options []Option,
 	call func(device int64, in, out []int64, options cdist.Dist_collective_options) error) error {
 	var c collective

@@ -130,7 +130,7 @@ func (a *DeviceAssignment) NumLogicalDevices() int {
 	return cdist.Dist_device_assignment_num_logical_devices(u.assignment(a))
 }
 
-// numbers is a list that a question about the assignment gives.
+// numbers returns the list that a query of the assignment writes.
 func (a *DeviceAssignment) numbers(ask func(numbers cdist.Numbers, native int64) error) ([]int, error) {
 	var u uses
 	defer u.end()
@@ -141,7 +141,7 @@ func (a *DeviceAssignment) numbers(ask func(numbers cdist.Numbers, native int64)
 	return numbersOf(func(n cdist.Numbers) error { return ask(n, native) })
 }
 
-// pair is numbers for a question about a logical device of something else.
+// pair is numbers for a query about a logical device and another number.
 func (a *DeviceAssignment) pair(name string, n, logicalDevice int,
 	ask func(numbers cdist.Numbers, native int64, n, logicalDevice int) error) ([]int, error) {
 	return a.numbers(func(numbers cdist.Numbers, native int64) error {

@@ -98,7 +98,7 @@ func newError(code Code, format string, arguments ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, arguments...), Replica: -1, LogicalDevice: -1}
 }
 
-// fromNative turns what the generated layer returns into an *Error.
+// fromNative turns an error of the generated layer into an *Error.
 func fromNative(err error) error {
 	if err == nil {
 		return nil
@@ -130,7 +130,7 @@ func fromNative(err error) error {
 	}
 }
 
-// codeOf is the status by which libdist learns of an error that a function of the program's returned.
+// codeOf returns the status by which libdist learns of an error that a callback returned.
 func codeOf(err error) Code {
 	var libdist *Error
 	var code Code
@@ -151,8 +151,8 @@ func codeOf(err error) Code {
 	return code
 }
 
-// wordsOf is what libdist is told, and tells peers, of an error: the core's own words where they were those. A NUL, where C's
-// texts end, is shown, as \0.
+// wordsOf returns the text of an error for libdist and peers: the core's original message if the error has
+// one. A NUL, which ends C texts, is shown as \0.
 func wordsOf(err error) (text string, told bool) {
 	libdist, ok := err.(*Error)
 	switch {
@@ -166,7 +166,7 @@ func wordsOf(err error) (text string, told bool) {
 	return strings.ReplaceAll(text, "\x00", `\0`), false
 }
 
-// tell gives libdist the words of an error, on the thread whose function it ended, and returns its status.
+// tell passes the text of an error to libdist, on the thread whose callback failed, and returns its status.
 func tell(err error) int {
 	code := int32Of(int(codeOf(err)))
 	text, told := wordsOf(err)

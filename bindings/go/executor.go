@@ -25,10 +25,10 @@ type Executor struct {
 	Execute func(task func()) error
 }
 
-// loops is what a token of an executor's stands for.
+// loops is the object behind the token of an executor.
 type loops func(task func()) error
 
-// set puts the executor into the options of a strategy.
+// set stores the executor in the options of a strategy.
 func (e *Executor) set(s *Strategy, native cdist.Dist_strategy_options, numThreads int) {
 	if e == nil {
 		return
@@ -43,7 +43,7 @@ func (e *Executor) set(s *Strategy, native cdist.Dist_strategy_options, numThrea
 	native.Set_executor(s.held.keep(execute), numThreads)
 }
 
-// numThreads is how many help a loop; what C refuses, it refuses.
+// numThreads returns the maximum number of helpers. It passes invalid numbers on, and libdist rejects them.
 func (u *uses) numThreads(e *Executor) int {
 	switch {
 	case e == nil:
@@ -54,7 +54,7 @@ func (u *uses) numThreads(e *Executor) int {
 	return u.int32("Options.Executor.NumThreads", e.NumThreads)
 }
 
-// Execute is called by libdist where a loop begins; 0 says that the task has been called, or will be.
+// Execute is called by libdist when a loop starts. 0 means that the task has been called or will be.
 func (callbacks) Execute(token, task, data int64) int {
 	execute := registered[loops](token)
 	if execute == nil { // of a strategy whose Shutdown has left functions behind

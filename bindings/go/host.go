@@ -10,7 +10,7 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// onGoroutines runs each replica on a goroutine that libdist takes for a host thread.
+// onGoroutines runs each replica on a goroutine that libdist regards as a host thread.
 func (r *run) onGoroutines() error {
 	// Two runs' goroutines would enter each other's run; the native threads know which run they serve.
 	if !r.strategy.hosts.TryLock() {
@@ -39,7 +39,7 @@ func (r *run) onGoroutines() error {
 	return nil
 }
 
-// enterNative is where goroutines come into a run: not while a Shutdown takes the strategy from libdist.
+// enterNative enters a goroutine into a run. It cannot run while a Shutdown takes the strategy from libdist.
 func (s *Strategy) enterNative(native int64, id int) (replica int64, err error) {
 	s.mu.Lock()
 	if s.shut {
@@ -76,8 +76,8 @@ func (r *run) onThisGoroutine(id int, result *error) {
 	over = true
 }
 
-// runValuesOnGoroutines is RunValues of a strategy whose replicas are goroutines: what libdist does there with arguments
-// and results is done here, by the functions that do it for everybody.
+// runValuesOnGoroutines is RunValues for a strategy whose replicas are goroutines. It does in Go what libdist
+// otherwise does with arguments and results.
 func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, args *Value, options *RunOptions) (*Value,
 	error) {
 	if options.Kwargs != nil && options.Kwargs.Kind() != DictValue {
@@ -124,7 +124,7 @@ func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, arg
 	return s.merged(results)
 }
 
-// componentsOf are what each replica finds of a value; nil for each of nil.
+// componentsOf returns the component of a value for each replica; nil components for nil.
 func (s *Strategy) componentsOf(v *Value, all *Closer) ([]*Value, error) {
 	components := make([]*Value, s.numLocal())
 	if v == nil {
@@ -142,7 +142,8 @@ func (s *Strategy) componentsOf(v *Value, all *Closer) ([]*Value, error) {
 	return components, nil
 }
 
-// merged is one value of what replicas gave, which it takes over; nil where none gave any.
+// merged merges the results of replicas, which it takes over, into one value. It returns nil if no replica
+// returned a result.
 func (s *Strategy) merged(results []*Value) (*Value, error) {
 	same, none := true, true
 	for _, result := range results {
@@ -214,8 +215,8 @@ func (r *Replica) Leave(err error) error {
 	return result
 }
 
-// watch cancels the run when ctx ends; the returned function ends the watch. Goroutines enter a run one by one, which
-// takes no cancel object.
+// watch cancels the run when ctx ends; the returned function stops the watch. Goroutines enter a run one by
+// one, and entering takes no cancel object.
 func (r *run) watch() (stop func()) {
 	if r.ctx.Done() == nil {
 		return func() {}
@@ -232,9 +233,9 @@ func (r *run) watch() (stop func()) {
 	}
 }
 
-// cancel ends this run, and never another one of the same strategy: before the first replica is in, the run
-// may still wait for its turn, and when the last is out the next may have begun. In between, the lock keeps
-// that last one in.
+// cancel cancels only this run. Before the first replica has entered, the run may still wait for its turn;
+// when the last one has left, the next run may have started. In between, the lock prevents the last replica
+// from leaving.
 func (r *run) cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

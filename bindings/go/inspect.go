@@ -8,7 +8,7 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// text is what a question about the strategy writes.
+// text returns the text that a query of the strategy writes.
 func (s *Strategy) text(write func(t cdist.Text, native int64) error) (string, error) {
 	var u uses
 	defer u.end()

@@ -37,7 +37,7 @@ type InstancesOptions struct {
 	MaxReplaced int // maximum number of such replacements; 0 = default (4)
 }
 
-// instances are the program's functions of one OpenInstances, until the last state has ended.
+// instances holds the functions of one OpenInstances call until the last state has been destroyed.
 type instances struct {
 	options  InstancesOptions
 	token    int64
@@ -48,10 +48,11 @@ type instances struct {
 	over bool // no state comes any more
 }
 
-// instanceState is the state of an instance, as libdist has its token.
+// instanceState is the state of an instance, which libdist knows by a token.
 type instanceState struct{ state any }
 
-// end says that no state is made any more; those that are there may outlive it inside a function.
+// end declares that no more states will be created. Existing ones may live longer, inside a function that
+// still runs.
 func (i *instances) end() {
 	if i == nil {
 		return
@@ -68,7 +69,7 @@ func (i *instances) forgetUnused() {
 	}
 }
 
-// call runs one of the program's functions as an instance, and gives the status that libdist passes on.
+// call runs a function of the program as an instance and returns the status for libdist.
 func (i *instances) call(native int64, fn func(r *Replica) error) (status int) {
 	s := strategyOf(cdist.Dist_replica_strategy(native))
 	if err := s.alone(newReplica(native, s, &i.failures), fn); err != nil {
@@ -77,7 +78,7 @@ func (i *instances) call(native int64, fn func(r *Replica) error) (status int) {
 	return 0
 }
 
-// alone calls a function of a replica that has no peers, and that has C's frames below it.
+// alone calls a function of a replica that has no peers and that C code has called.
 func (s *Strategy) alone(r *Replica, fn func(r *Replica) error) error {
 	s.inside.enter(r.id)
 	defer s.hasLeft()
@@ -89,7 +90,7 @@ func (s *Strategy) alone(r *Replica, fn func(r *Replica) error) error {
 	return onNative(r.id, func() error { return fn(r) })
 }
 
-// Create_state is what libdist calls on an instance's thread.
+// Create_state is called by libdist on an instance's thread.
 func (callbacks) Create_state(token, replica int64) int64 {
 	i := registered[*instances](token)
 	if i == nil {
@@ -108,7 +109,7 @@ func (callbacks) Create_state(token, replica int64) int64 {
 	return register(&instanceState{made})
 }
 
-// Destroy_state ends what Create_state has made; what the program's function does wrong stays there.
+// Destroy_state destroys what Create_state has created. It ignores panics of the program's function.
 func (callbacks) Destroy_state(token, state int64) {
 	held := registered[*instanceState](state)
 	forget(state)
@@ -177,7 +178,7 @@ func (s *Strategy) OpenInstances(options InstancesOptions) error {
 	return nil
 }
 
-// opens keeps the functions of instances that have opened; those before them have closed.
+// opens keeps the functions of open instances; earlier instances have closed.
 func (h *holdings) opens(i *instances) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +186,7 @@ func (h *holdings) opens(i *instances) {
 	h.instances = i
 }
 
-// endsStates says whether functions of the program's run when the strategy ends.
+// endsStates reports whether functions of the program run when the strategy ends.
 func (h *holdings) endsStates() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -238,7 +239,7 @@ func (s *Strategy) CloseInstances(ctx context.Context) error {
 	return err
 }
 
-// closeInstances returns when those who wait for requests have been told of all that have ended.
+// closeInstances returns when all completed requests have been delivered.
 func (s *Strategy) closeInstances(native, timeout int64) error {
 	var accepted []arrival
 	eachArrival(s, func(a arrival) { accepted = append(accepted, a) })
@@ -275,7 +276,7 @@ func (s *Strategy) Serve(id int) error {
 	return err
 }
 
-// reason is the error of the instances' functions that a report speaks of; nil: it speaks of none.
+// reason returns the error of the instances' functions that a report describes, or nil if there is none.
 func (h *holdings) reason(report *Error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

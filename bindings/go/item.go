@@ -138,7 +138,7 @@ func (i *Item) Take(ctx context.Context) (result any, ok bool, err error) {
 	}
 }
 
-// taken is the next result, where there is one; ended: there is none any more.
+// taken returns the next result, if there is one. ended is true if there are no more.
 func (i *Item) taken() (result any, ok, ended bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -184,7 +184,7 @@ func (i *Item) UserData() any {
 	return i.userData
 }
 
-// fail keeps what the program's function says of the item's end.
+// fail keeps the program's error for the completion of the item.
 func (i *Item) fail(err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -199,7 +199,8 @@ func (i *Item) hasEnded() bool {
 	return isOver(i.work)
 }
 
-// arrived takes what has arrived: results, which wait for Take, or its end. It may arrive once more after that was seen.
+// arrived handles an arrival: of results, which wait for Take, or of the completion. One more arrival can
+// follow after the completion was seen.
 func (i *Item) arrived(work int64) {
 	i.mu.Lock()
 	var over bool

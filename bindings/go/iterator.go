@@ -59,7 +59,7 @@ func (d *Dataset) NewIteratorAt(position Position) (*Iterator, error) {
 	})
 }
 
-// with calls something of the iterator's handle.
+// with calls a function with the iterator's handle.
 func (it *Iterator) with(call func(native int64) error) error {
 	if it == nil {
 		return fromNative(call(0))
@@ -73,7 +73,7 @@ func (it *Iterator) with(call func(native int64) error) error {
 	return it.dataset.own(call(native))
 }
 
-// step is with, of what may wait for other workers: their strategy must not end meanwhile.
+// step is with for calls that may wait for other workers. Their strategy must not end meanwhile.
 func (it *Iterator) step(call func(native int64) error) error {
 	var u uses
 	defer u.end()

@@ -54,7 +54,7 @@ type SplitOptions struct {
 	Uneven bool // split sizes that are not divisible as evenly as possible, instead of failing
 }
 
-// divide is one division of a value.
+// divide divides a value over logical devices.
 func (r *Replica) divide(v *Value, call func(replica, value int64, out *int64) error) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -108,7 +108,7 @@ type DevicesOptions struct {
 	Results []*Partition
 }
 
-// devicesRun is one call of RunOnDevices: what the devices share on Go's side.
+// devicesRun is one call of RunOnDevices: the state that its devices share.
 type devicesRun struct {
 	replica *Replica
 	ctx     context.Context // nil: the replica's
@@ -121,7 +121,8 @@ type devicesRun struct {
 
 func (r *devicesRun) onValues() ValuesFunc { return r.fn }
 
-// call runs the program's function as one logical device. It is on a thread of libdist's, or has libdist below it.
+// call runs the program's function as one logical device, on a libdist thread or on a thread that C code
+// called.
 func (r *devicesRun) call(native int64, fn func(*Replica) error) (status int) {
 	device := newReplica(native, r.replica.strategy, r.replica.shared)
 	device.ctx = r.ctx
@@ -147,7 +148,7 @@ func (r *devicesRun) call(native int64, fn func(*Replica) error) (status int) {
 	return 0
 }
 
-// result is the error of the device that the report names, as its function returned it.
+// result returns the error of the device that the report names, as its function returned it.
 func (r *devicesRun) result(native error) error {
 	report, ok := native.(*Error)
 	if !ok {
@@ -161,7 +162,7 @@ func (r *devicesRun) result(native error) error {
 	return r.replica.shared.own(native)
 }
 
-// over says whether no device can come any more.
+// over reports whether no device can start any more.
 func (r *devicesRun) over(err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

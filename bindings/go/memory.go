@@ -11,9 +11,10 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// nativeMemory bounds what is forgotten of libdist's memory. The garbage collector closes forgotten objects, but it runs
-// when Go's own heap has grown, of which a value of many MiB is some hundred bytes. So libdist's memory is counted where
-// it is allocated, and the collector is called when so much more is held than after its last time.
+// nativeMemory bounds how much libdist memory unreachable objects can hold. The garbage collector closes such
+// objects, but it runs only when Go's own heap has grown, and a value of many MiB is only a few hundred bytes
+// there. Therefore libdist counts its memory, and this package runs the collector when much more is held than
+// after the previous collection.
 var nativeMemory = memoryBound{held: (*atomic.Int64)(pointer(cdist.Memory_counter()))}
 
 func init() {
@@ -34,7 +35,7 @@ type memoryBound struct {
 	mu    sync.Mutex   // of who calls it; the others wait, so that they make no more meanwhile
 }
 
-// bound is called where an object of libdist's has been made.
+// bound is called when an object with libdist memory has been created.
 func (m *memoryBound) bound() {
 	if m.held.Load() >= m.next.Load() {
 		m.collect()
@@ -63,7 +64,7 @@ func (m *memoryBound) collect() {
 	m.next.Store(held + max(slack, min(held/4, mostSlack)))
 }
 
-// canary is closed when the cleanups of a collection are being called.
+// canary returns a channel that is closed when the cleanups of a collection run.
 func canary() <-chan struct{} {
 	called := make(chan struct{})
 	runtime.AddCleanup(&struct{ forgotten [4]*int }{}, func(called chan struct{}) { close(called) }, called)

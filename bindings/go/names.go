@@ -4,12 +4,12 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// nameOf is a number's name in a domain of C's.
+// nameOf returns the name of a number in an enum domain.
 func nameOf[T ~int](domain int, number T) string {
 	return cdist.Dist_enum_name(domain, int32Of(int(number)))
 }
 
-// fromName is the number of a name in a domain of C's.
+// fromName returns the number of a name in an enum domain.
 func fromName[T ~int](domain int, name string) (T, error) {
 	if err := checkText(name); err != nil {
 		return 0, err

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// object is a native object behind one of Go's: it ends when Close was called and no call uses it any more, or when
-// the garbage collector finds what it is a part of.
+// object owns a native object. The native object is destroyed when Close has been called and no call uses it
+// any more, or when the garbage collector finds the Go object unreachable.
 type object struct {
 	mu      sync.Mutex
 	native  int64
@@ -25,14 +25,14 @@ type object struct {
 	shut    bool       // new uses are refused
 }
 
-// ending is what a cleanup needs once the object itself is gone.
+// ending is the data that a cleanup needs when the object itself is gone.
 type ending struct {
 	native int64
 	forget func(int64)
 	owner  any // ends later
 }
 
-// open makes o the owner of native; o must be part of an object on the heap.
+// open makes o the owner of native. o must be part of an object on the heap.
 func (o *object) open(native int64, destroy func(int64), owner any) {
 	o.native, o.destroy, o.owner = native, destroy, owner
 	if destroy != nil {
@@ -48,7 +48,7 @@ func (o *object) open(native int64, destroy func(int64), owner any) {
 	}
 }
 
-// take begins a use; false: it is closed.
+// take begins a use. It returns false if the object is closed.
 func (o *object) take() (native int64, open bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,14 +82,14 @@ func (o *object) inUse() int {
 	return o.users
 }
 
-// waitable lets who holds o.mu wait for uses that end.
+// waitable allows a holder of o.mu to wait for the end of uses.
 func (o *object) waitable() {
 	if o.idle == nil {
 		o.idle = sync.NewCond(&o.mu)
 	}
 }
 
-// close ends the object, at once or after the calls that use it.
+// close destroys the native object, at once or after the calls that use it.
 func (o *object) close() {
 	o.mu.Lock()
 	end := !o.closed && o.users == 0
@@ -100,8 +100,9 @@ func (o *object) close() {
 	}
 }
 
-// endBy ends the object by a call that may wait for functions of the program's, which must not wait for the lock, nor keep
-// the object. It waits for the calls that use it. What the call refuses leaves the object as it was.
+// endBy destroys the native object with a call that may wait for callbacks. These must not wait for the lock
+// or keep the object in use. endBy waits for calls that use the object. If the call fails, the object is
+// unchanged.
 func (o *object) endBy(destroy func(native int64) error) (ended bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,7 +133,7 @@ func (o *object) end() {
 	}
 }
 
-// surrender takes the native object away from o, for who takes it over.
+// surrender transfers the native object to a new owner.
 func (o *object) surrender() (native int64, whole bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,7 +145,8 @@ func (o *object) surrender() (native int64, whole bool) {
 	return o.native, true
 }
 
-// uses is what one call of libdist holds: handles, pinned memory, and the first thing that was wrong with them.
+// uses holds everything that one libdist call uses: handles, pinned memory, and the first error in its
+// arguments.
 type uses struct {
 	err     error
 	few     [4]*object
@@ -153,7 +155,7 @@ type uses struct {
 	numbers []int64
 }
 
-// take holds an object for the call; `what` names it where it is closed.
+// take holds an object for the call. what names the object in the error if it is closed.
 func (u *uses) take(o *object, what string) int64 {
 	if u.err != nil {
 		return 0
@@ -170,7 +172,7 @@ func (u *uses) take(o *object, what string) int64 {
 	return native
 }
 
-// end lets go of everything.
+// end releases everything.
 func (u *uses) end() {
 	for _, o := range u.held {
 		o.drop()
@@ -185,13 +187,13 @@ func (u *uses) fail(err error) {
 	}
 }
 
-// text is a text for C, where it ends at a NUL: one that has a NUL inside would be another one there, and is refused.
+// text checks a text for C, which ends at a NUL: a text that contains a NUL is rejected.
 func (u *uses) text(text string) string {
 	u.fail(checkText(text))
 	return text
 }
 
-// int32 is a number for C, which has 32 bits for it: one of more is refused by its name.
+// int32 checks a number that has 32 bits in C: a larger one is rejected under its name.
 func (u *uses) int32(name string, n int) int {
 	u.fail(checkInt32(name, n))
 	return int32Of(n)
@@ -215,7 +217,7 @@ func (u *uses) texts(texts []string) []string {
 	return texts
 }
 
-// The handles of arguments; nil is NULL, of which libdist says what it has to say.
+// The handles of arguments. nil stands for NULL, which libdist rejects with its own message.
 
 func (u *uses) strategy(s *Strategy) int64 {
 	if s == nil {
@@ -224,7 +226,7 @@ func (u *uses) strategy(s *Strategy) int64 {
 	return u.take(&s.object, "strategy")
 }
 
-// busy is strategy for a call in which functions of the program's run, which may ask for the strategy's end.
+// busy is strategy for a call that runs callbacks, which may close the strategy.
 func (u *uses) busy(s *Strategy) int64 {
 	if s == nil {
 		return 0
@@ -262,7 +264,7 @@ func (u *uses) variable(v *Variable) int64 {
 	return u.take(&v.object, "variable")
 }
 
-// values are the handles of a list.
+// values returns the handles of a list.
 func (u *uses) values(list []*Value) []int64 {
 	handles := make([]int64, len(list))
 	for i, v := range list {
@@ -271,7 +273,7 @@ func (u *uses) values(list []*Value) []int64 {
 	return handles
 }
 
-// adopt makes a *Value of a result; 0 is none.
+// adopt returns the *Value of a result; nil for 0.
 func adopt(native int64, err error) (*Value, error) {
 	made := ownValue(native)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// operators are functions of the program's own that compute for a collective, on several threads at once. C gives them
-// no way to fail: the first panic is kept, and becomes the error of the call.
+// operators are functions of the program that compute for a collective, on several threads at the same time.
+// They cannot return errors to C, so the first panic is kept and becomes the error of the call.
 type operators struct {
 	operator     ReduceOperator
 	elementBytes int64 // of the operator's elements; 0: the dtype's
@@ -32,14 +32,14 @@ func (o *operators) call(fn func()) {
 	}
 }
 
-// begin forgets the panic of a call before.
+// begin discards the panic of a previous call.
 func (o *operators) begin() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failed = nil
 }
 
-// own is the operator's panic, else what libdist says.
+// own returns the operator's panic, or else libdist's error.
 func (o *operators) own(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,10 +14,10 @@ const (
 	mostNumbers   = numbersBefore + 2*MaxNDim
 )
 
-// noTensor is what libdist refuses: an Array that is nil in a list.
+// noTensor describes a nil Array in a list, which libdist rejects.
 var noTensor = []int64{0, 0, 0, 0}
 
-// tensors packs a list, whose memory stays where it is until u.end(); nil is NULL.
+// tensors packs a list, whose memory stays pinned until u.end. nil stays nil, which stands for NULL.
 func (u *uses) tensors(list []Array) []int64 {
 	if list == nil {
 		return nil
@@ -29,7 +29,7 @@ func (u *uses) tensors(list []Array) []int64 {
 	return numbers
 }
 
-// tensor packs one; nil is NULL.
+// tensor packs one tensor. nil stays nil, which stands for NULL.
 func (u *uses) tensor(a Array) []int64 {
 	if a == nil {
 		return nil
@@ -65,10 +65,10 @@ func (u *uses) pack(numbers []int64, a Array) []int64 {
 	return numbers
 }
 
-// pointer is an address that came as a number.
+// pointer converts an address that was passed as a number.
 func pointer(address int64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// unpack makes a tensor of numbers: a view of libdist's memory, which owner keeps.
+// unpack returns a tensor from its numbers: a view of libdist memory, which owner keeps alive.
 func unpack(numbers []int64, owner *object) RawTensor {
 	ndim := int(numbers[2])
 	raw := RawTensor{DType: DType(numbers[1]), Shape: intsOf(numbers[numbersBefore : numbersBefore+ndim]), owner: owner}
@@ -89,8 +89,8 @@ func intsOf(numbers []int64) []int {
 	return ints
 }
 
-// tensorAt is tensor `index` behind an address that a callback was given; there for the time of the callback, which
-// owner stands for.
+// tensorAt returns tensor index at an address that a callback received. It is valid during the callback,
+// which owner represents.
 func tensorAt(address, index int64, owner *object) RawTensor {
 	numbers := make([]int64, mostNumbers)
 	cdist.Tensor_at(address, index, numbers)
@@ -105,7 +105,7 @@ func tensorsAt(address, n int64, owner *object) []RawTensor {
 	return tensors
 }
 
-// memoryAt is n bytes behind an address that a callback was given.
+// memoryAt returns n bytes at an address that a callback received.
 func memoryAt(address, n int64) []byte {
 	if address == 0 || n == 0 {
 		return nil

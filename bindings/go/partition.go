@@ -24,7 +24,7 @@ type Shard struct {
 	Elements int // number of elements
 }
 
-// native is the partition on C's side, to be deleted; nil for nil.
+// native returns the partition for C, which the caller must delete; nil for nil.
 func (p *Partition) native(u *uses) cdist.Dist_partition {
 	if p == nil {
 		return nil

@@ -4,7 +4,8 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// partitions asks a partitioner for the number of parts along each dimension; `most` is its bound on the one along axis.
+// partitions calls a partitioner for the number of parts along each dimension. bound names the argument that
+// limits the number along axis.
 func partitions(shape []int, axis int, bound string, most int,
 	ask func(shape []int64, ndim int64, out *int64) error) ([]int, error) {
 	if err := checkInt32("axis", axis); err != nil {

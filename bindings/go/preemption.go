@@ -107,7 +107,7 @@ func (h *PreemptionHandler) Run(ctx context.Context, fn ReplicaFunc) error {
 	return h.CountRun()
 }
 
-// over is what libdist says of a job that is over; it runs nothing then.
+// over returns libdist's error for a job that has ended. libdist runs nothing then.
 func (h *PreemptionHandler) over() error {
 	var u uses
 	defer u.end()

@@ -74,7 +74,7 @@ type CommunicationOptions struct {
 	HasTimeout bool // Timeout is set, even if it is 0, which then means no limit
 }
 
-// native is nil for nil; the caller deletes it.
+// native returns the options for C, which the caller must delete; nil for nil.
 func (o *CommunicationOptions) native() cdist.Dist_communication_options {
 	if o == nil {
 		return nil

@@ -11,10 +11,10 @@ type Destination struct {
 	Device   string    // a device name, such as "CPU:1"; "replica:1" = the device of replica 1
 }
 
-// places are destinations on C's side.
+// places are destinations for C.
 type places struct{ cdist.Destinations }
 
-// Get is nil for no destinations.
+// Get returns nil if there are no destinations.
 func (p places) Get() cdist.Dist_destination {
 	if p.Destinations == nil {
 		return nil
@@ -28,7 +28,7 @@ func (p places) end() {
 	}
 }
 
-// destination is one; nil: on every replica.
+// destination converts one destination; nil means every replica.
 func (u *uses) destination(to *Destination) places {
 	if to == nil {
 		return places{}
@@ -36,7 +36,7 @@ func (u *uses) destination(to *Destination) places {
 	return u.destinations([]Destination{*to}, 1)
 }
 
-// destinations are one for each of n values; nil: on every replica.
+// destinations converts one destination for each of n values; nil means every replica.
 func (u *uses) destinations(to []Destination, n int) places {
 	if to == nil {
 		return places{}
@@ -51,8 +51,8 @@ func (u *uses) destinations(to []Destination, n int) places {
 	return places{all}
 }
 
-// reducing is a call in which functions of the program's may reduce: those of Options.Functions or Options.CrossDevice.
-// Its error is the program's own where one of them failed.
+// reducing makes a call in which functions of the program may reduce: those of Options.Functions or
+// Options.CrossDevice. It returns their errors unchanged.
 func (s *Strategy) reducing(call func() error) error {
 	switch {
 	case s != nil && s.functions != nil:

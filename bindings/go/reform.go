@@ -52,8 +52,8 @@ func (s *Strategy) Reform(ctx context.Context, options *ReformOptions) error {
 		"the context ended the wait for the other workers")
 }
 
-// cancelWhenOver cancels the strategy when ctx is over, again and again until it is stopped, as the call that is to end may
-// only be on its way to its wait.
+// cancelWhenOver cancels the strategy when ctx ends. It does so repeatedly until it is stopped, because the
+// call that it should cancel may not have reached its wait yet.
 func cancelWhenOver(ctx context.Context, strategy int64) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}

@@ -27,7 +27,7 @@ type Replica struct {
 	works sync.Map // *Work that it began: they must not end by the garbage collector while it runs
 }
 
-// replicas finds the *Replica of a handle again, while its function runs.
+// replicas maps handles to the *Replica whose function runs.
 var replicas sync.Map // int64 to *Replica
 
 // ID returns this replica's id in 0 to NumReplicas()-1, which is its rank in every collective. For a logical
@@ -56,8 +56,8 @@ func (r *Replica) Strategy() *Strategy {
 	return r.strategy
 }
 
-// check refuses a replica that cannot meet any more, before C would read what is gone. Of nil, libdist says what it has
-// to say.
+// check rejects a replica whose function has returned, because C would read freed memory. libdist itself
+// rejects nil.
 func (r *Replica) check() error {
 	if r != nil && r.ended.Load() {
 		return newError(ErrFailedPrecondition,
@@ -66,7 +66,7 @@ func (r *Replica) check() error {
 	return nil
 }
 
-// handle is 0 for nil.
+// handle returns 0 for nil.
 func (r *Replica) handle() int64 {
 	if r == nil {
 		return 0
@@ -74,7 +74,7 @@ func (r *Replica) handle() int64 {
 	return r.native
 }
 
-// given are the failures of functions that the run's replicas gave to libdist.
+// given returns the failures of callbacks that the run's replicas passed to libdist.
 func (r *Replica) given() *failures {
 	if r == nil {
 		return &failures{}
@@ -82,7 +82,7 @@ func (r *Replica) given() *failures {
 	return r.shared
 }
 
-// told is what libdist says of a call on this replica, which the end of its run's context may have ended.
+// told returns the error of a call on this replica, which the end of the run's context may have caused.
 func (r *Replica) told(err error) error {
 	if err == nil {
 		return nil
@@ -94,7 +94,7 @@ func (r *Replica) told(err error) error {
 	return byContext(r.ctx, err)
 }
 
-// replica is the handle of an argument.
+// replica returns the handle of an argument.
 func (u *uses) replica(r *Replica) int64 {
 	u.fail(r.check())
 	if u.err != nil {
@@ -114,7 +114,7 @@ func (r *Replica) end() {
 	replicas.Delete(r.native)
 }
 
-// replicaOf is the *Replica of a handle: the one whose function runs, or a thread's default one.
+// replicaOf returns the *Replica of a handle: the one whose function runs, or a thread's default one.
 func replicaOf(native int64) *Replica {
 	if native == 0 {
 		return nil
@@ -131,10 +131,11 @@ func replicaOf(native int64) *Replica {
 	return s.replica
 }
 
-// errTooLate is a replica's that begins when its run has been given up, and nothing of it is there any more.
+// errTooLate is the error of a replica that starts after its run has been abandoned, when the run's data is
+// gone.
 var errTooLate = newError(ErrDeadlineExceeded, "the run was over before this replica began")
 
-// Replica is what libdist calls on every replica's thread.
+// Replica is called by libdist on every replica's thread.
 func (callbacks) Replica(token, replica int64) int {
 	switch r := registered[any](token).(type) {
 	case *run:
@@ -145,7 +146,7 @@ func (callbacks) Replica(token, replica int64) int {
 	return tell(errTooLate)
 }
 
-// valuesRun is what has a function on values: a run of replicas, or one on a replica's logical devices.
+// valuesRun is a run with a function on values: a run of replicas, or a run on a replica's logical devices.
 type valuesRun interface {
 	call(native int64, fn func(*Replica) error) (status int)
 	onValues() ValuesFunc
@@ -153,7 +154,7 @@ type valuesRun interface {
 
 func (r *run) onValues() ValuesFunc { return r.values }
 
-// Values is Replica of RunValues and RunOnDevices.
+// Values is like Replica, for RunValues and RunOnDevices.
 func (callbacks) Values(token, replica, args, kwargs int64) int64 {
 	r := registered[valuesRun](token)
 	if r == nil {
@@ -176,7 +177,7 @@ func (callbacks) Values(token, replica, args, kwargs int64) int64 {
 	return out
 }
 
-// call runs the program's function as one replica and gives the status that libdist passes to its peers.
+// call runs the program's function as one replica and returns the status for its peers.
 func (r *run) call(native int64, fn func(*Replica) error) (status int) {
 	replica := newReplica(native, r.strategy, &r.shared)
 	replica.ctx = r.ctx
@@ -197,7 +198,7 @@ func (r *run) call(native int64, fn func(*Replica) error) (status int) {
 	return 0
 }
 
-// fail keeps a replica's own error for Run, and tells libdist, on this replica's thread.
+// fail keeps a replica's own error for Run and passes it to libdist, on this replica's thread.
 func (r *run) fail(id int, err error) int {
 	r.mu.Lock()
 	r.failed[id-r.first] = err
@@ -233,7 +234,7 @@ func (r *run) leave(id int) {
 	r.strategy.hasLeft()
 }
 
-// insideNow are the replicas whose functions have not returned.
+// insideNow returns the replicas whose functions have not returned.
 func (r *run) insideNow() (ids []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

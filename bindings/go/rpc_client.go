@@ -68,7 +68,7 @@ func (c *RPCClient) Close() error {
 	return nil
 }
 
-// rpcOptions are libdist's for a call, to be deleted.
+// rpcOptions returns libdist's options of a call, which the caller must delete.
 func (c *timedCall) rpcOptions() cdist.Dist_rpc_call_options {
 	native := cdist.NewDist_rpc_call_options()
 	native.SetTimeout_ns(c.timeout(0))
@@ -76,7 +76,7 @@ func (c *timedCall) rpcOptions() cdist.Dist_rpc_call_options {
 	return native
 }
 
-// wait does a call that waits for its result.
+// wait makes a call that waits for its result.
 func (c *RPCClient) wait(ctx context.Context, do func(client int64, options cdist.Dist_rpc_call_options) error) error {
 	var u uses
 	defer u.end()
@@ -95,7 +95,7 @@ func (c *RPCClient) wait(ctx context.Context, do func(client int64, options cdis
 	})
 }
 
-// with calls something with the name and the arguments of a call.
+// with calls a function with the name and the arguments of a call.
 func (c *RPCClient) with(method string, arguments []*Value, call func(arguments int64) error) error {
 	var u uses
 	defer u.end()
@@ -180,7 +180,7 @@ type RemoteValue struct {
 	arrived chan struct{} // closed when the call has ended; nil: nobody has waited with a context
 }
 
-// newRemoteValue keeps its client, whose end would be that of the call.
+// newRemoteValue keeps its client alive, because closing the client would end the call.
 func newRemoteValue(native int64, call *timedCall, client *RPCClient) *RemoteValue {
 	r := &RemoteValue{call: call}
 	r.open(native, func(native int64) {
@@ -191,7 +191,7 @@ func newRemoteValue(native int64, call *timedCall, client *RPCClient) *RemoteVal
 	return r
 }
 
-// newClosureResult keeps its coordinator, whose end would be that of the closure.
+// newClosureResult keeps its coordinator alive, because closing it would end the closure.
 func newClosureResult(native int64, coordinator *Coordinator) *RemoteValue {
 	r := &RemoteValue{}
 	r.open(native, cdist.Dist_remote_value_release, coordinator)
@@ -231,7 +231,7 @@ func (r *RemoteValue) Get(ctx context.Context) (*Value, error) {
 	return adopt(out, err)
 }
 
-// arrival is closed when the call has ended.
+// arrival returns a channel that is closed when the call has completed.
 func (r *RemoteValue) arrival(native int64) <-chan struct{} {
 	r.asking.Lock()
 	defer r.asking.Unlock()

@@ -30,7 +30,7 @@ type RPCServerOptions struct {
 // Clients need the same secret and the same lease. A message has at most 256 MiB.
 type RPCServer struct{ object }
 
-// started are servers that serve: the collector leaves them alone.
+// started keeps running servers alive.
 var started sync.Map
 
 // NewRPCServer returns a server for an address, "host:port" or "[v6]:port"; with port 0, the system chooses a
@@ -65,7 +65,7 @@ func (u *uses) rpcServer(s *RPCServer) int64 {
 	return u.take(&s.object, "server")
 }
 
-// rpcMethod is what a method's token stands for.
+// rpcMethod is the object behind the token of a method.
 type rpcMethod struct{ fn RPCMethod }
 
 // Register offers a method under a name of up to 255 bytes, which must not begin with "dist.". Call it before
@@ -96,8 +96,8 @@ func (callbacks) Method(token int64, _ string, cancel, timeoutNanos, arguments i
 	})
 }
 
-// answer is what a function of the program's gives to another process: a handle, or the negative of the status that libdist
-// passes on. Its arguments end with it.
+// answer calls a function of the program for another process. It returns a handle, or the negative of the
+// status for libdist. The arguments are closed when it returns.
 func answer(arguments int64, fn func(given *Value) (*Value, error)) int64 {
 	var native int64
 	err := onNative(-1, func() error {
@@ -117,7 +117,7 @@ func answer(arguments int64, fn func(given *Value) (*Value, error)) int64 {
 	return native
 }
 
-// positional are the arguments that a value is; a value that is no list or tuple is the only one.
+// positional returns the arguments that a value holds. A value that is not a list or tuple is the only one.
 func (v *Value) positional() []*Value {
 	switch v.Kind() {
 	case 0, NoneValue:
@@ -170,11 +170,11 @@ func (s *RPCServer) Close() error {
 	return err
 }
 
-// askEvery is how often libdist is asked whether a method's result is still waited for, where a goroutine waits for the
-// context's end.
+// askEvery is how often libdist is polled for whether a method's result is still needed, while a goroutine
+// waits for the end of the context.
 const askEvery = 5 * time.Millisecond
 
-// methodContext is over when nobody waits for a method's result, or a closure's, any more.
+// methodContext ends when the result of a method or closure is no longer needed.
 type methodContext struct {
 	context.Context // over as far as is known
 	cause           context.CancelCauseFunc
@@ -194,7 +194,7 @@ func newMethodContext(cancel int64, timeout time.Duration, over error) *methodCo
 	return c
 }
 
-// end is where the method has returned.
+// end is called when the method has returned.
 func (c *methodContext) end() {
 	c.mu.Lock()
 	c.cancel = 0
@@ -213,13 +213,13 @@ func (c *methodContext) ask() {
 	}
 }
 
-// Err is why the context is over; nil: it is not.
+// Err returns why the context has ended, or nil if it has not.
 func (c *methodContext) Err() error {
 	c.ask()
 	return c.Context.Err()
 }
 
-// Done is closed when the context is over.
+// Done returns a channel that is closed when the context has ended.
 func (c *methodContext) Done() <-chan struct{} {
 	c.watched.Do(func() { go c.watch() })
 	return c.Context.Done()

@@ -31,7 +31,7 @@ type RunOptions struct {
 	BucketizingDynamicShape bool
 }
 
-// run is one call of Strategy.Run or RunValues: what the replicas share on Go's side.
+// run is one call of Strategy.Run or RunValues: the state that its replicas share.
 type run struct {
 	ctx      context.Context
 	strategy *Strategy
@@ -117,7 +117,8 @@ func (s *Strategy) RunValues(ctx context.Context, fn ValuesFunc, args *Value, op
 	return ownValue(out), nil
 }
 
-// arguments are args as a list or tuple, to be closed: a value that is neither is the one argument.
+// arguments returns args as a list or tuple, which the caller must close. A value that is neither becomes the
+// only argument.
 func (s *Strategy) arguments(args *Value) (*Value, error) {
 	if args == nil {
 		return nil, nil
@@ -192,7 +193,7 @@ func (s *Strategy) run(r *run, call func(r *run, token, cancel int64) error) err
 	return err
 }
 
-// cancellable makes what ends the run where its context or a Shutdown does.
+// cancellable returns what cancels the run when its context ends or a Shutdown ends it.
 func (r *run) cancellable(u *uses) (*canceller, error) {
 	if u.err != nil {
 		return nil, u.err
@@ -210,14 +211,14 @@ func (r *run) cancellable(u *uses) (*canceller, error) {
 	return cancel, nil
 }
 
-// come says that libdist knows the run, or knew it.
+// come records that libdist knows the run, or knew it.
 func (r *run) come() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.coming = false
 }
 
-// endComing ends the run where it is still coming, and says whether it is.
+// endComing cancels the run if libdist may not know it yet, and reports whether that is so.
 func (r *run) endComing() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +228,7 @@ func (r *run) endComing() bool {
 	return r.coming
 }
 
-// over says whether no replica can come any more.
+// over reports whether no replica can start any more.
 func (r *run) over(err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,8 +236,9 @@ func (r *run) over(err error) bool {
 	return !r.overdue
 }
 
-// result picks what Run returns: the error of the replica that the report names, as it was returned; else
-// that of the lowest replica that failed by itself, not because a peer did. Others' own errors are joined.
+// result selects the error that Run returns: that of the replica that the report names, as its function
+// returned it, or else that of the lowest replica that failed on its own account. Own errors of other
+// replicas are joined.
 func (r *run) result(native error) error {
 	report, ok := native.(*Error)
 	if !ok {
@@ -250,8 +252,8 @@ func (r *run) result(native error) error {
 	return r.shared.own(native)
 }
 
-// ownOf is the error of the member `culprit` where that failed by itself, else that of the first which did, with those
-// of the others that did; nil where none did.
+// ownOf returns the error of member culprit if it failed on its own account, or else that of the first member
+// that did, joined with those of the others. It returns nil if none did.
 func ownOf(failed []error, culprit int) error {
 	var first error
 	if culprit >= 0 && culprit < len(failed) && isOwn(failed[culprit]) {

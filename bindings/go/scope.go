@@ -17,7 +17,8 @@ func (s *Strategy) Scope(fn func() error) (err error) {
 	return s.during(fn, cdist.Dist_scope_enter, cdist.Dist_scope_exit)
 }
 
-// during is fn between two calls on one thread; the second one also where fn panics or calls runtime.Goexit.
+// during runs fn between two calls on one thread. It makes the second call even if fn panics or calls
+// runtime.Goexit.
 func (s *Strategy) during(fn func() error, enter, exit func(int64) error) (err error) {
 	if fn == nil {
 		return newError(ErrInvalidArgument, "fn is nil: pass the function that runs in the scope")

@@ -107,10 +107,10 @@ func (u *uses) server(s *Server) int64 {
 	return u.take(&s.object, "server")
 }
 
-// closureCall is what a closure's token stands for.
+// closureCall is the object behind the token of a closure.
 type closureCall struct{ fn ClosureFunc }
 
-// serverUpdateCall is what an update function's token stands for.
+// serverUpdateCall is the object behind the token of an update function.
 type serverUpdateCall struct{ fn ServerUpdateFunc }
 
 // Register offers a closure under a name of up to 255 bytes. Call it before Start. If NumThreads is above 1,
@@ -125,7 +125,7 @@ func (s *Server) RegisterUpdate(name string, fn ServerUpdateFunc) error {
 	return s.register(name, registerIf(fn != nil, &serverUpdateCall{fn}), cdist.Dist_server_register_update)
 }
 
-// register offers a function's token, until libdist releases it.
+// register offers the token of a function, until libdist releases it.
 func (s *Server) register(name string, token int64, offer func(native int64, name string, token int64) error) error {
 	var u uses
 	defer u.end()
@@ -151,7 +151,7 @@ func (callbacks) Closure(token, native, arguments int64) int64 {
 	})
 }
 
-// Update_variables is called by libdist for a coordinator, or for a closure that has ended well.
+// Update_variables is called by libdist for a coordinator, or for a closure that has succeeded.
 func (callbacks) Update_variables(token, variables, n, arguments int64) int {
 	c := registered[*serverUpdateCall](token)
 	if err := onNative(-1, func() error {

@@ -13,7 +13,8 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// insiders are the runs of a strategy whose functions have not all returned, and replicas that came by Enter.
+// insiders are the runs of a strategy whose functions have not all returned, and replicas that entered with
+// Enter.
 type insiders struct {
 	mu      sync.Mutex
 	runs    map[*run]struct{}
@@ -35,7 +36,7 @@ func (i *insiders) remove(r *run) {
 	delete(i.runs, r)
 }
 
-// endComing ends the runs that are still coming, and says whether there are some.
+// endComing cancels the runs that libdist may not know yet, and reports whether there are any.
 func (i *insiders) endComing() (some bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,7 +61,7 @@ func (i *insiders) leave(id int) {
 	delete(i.entered, id)
 }
 
-// ids are the replicas whose functions have not returned, ascending.
+// ids returns the replicas whose functions have not returned, in ascending order.
 func (i *insiders) ids() []int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -123,7 +124,8 @@ func (s *Strategy) Shutdown(ctx context.Context) error {
 	}
 }
 
-// endRuns takes the strategy from libdist, with what is under way; s.mu is held. An error: it is as it was.
+// endRuns takes the strategy from libdist, together with its runs. s.mu is held. If it fails, the strategy is
+// unchanged.
 func (s *Strategy) endRuns(ctx context.Context) error {
 	if err := s.endOthers(ctx); err != nil {
 		return err
@@ -147,8 +149,8 @@ func (s *Strategy) endRuns(ctx context.Context) error {
 	return nil
 }
 
-// endOthers waits for calls that are no runs; s.mu is held. Those that wait for other workers it cancels, again and again,
-// as one may only be on its way to its wait.
+// endOthers waits for calls that are not runs. s.mu is held. It cancels calls that wait for other workers,
+// repeatedly, because a call may not have reached its wait yet.
 func (s *Strategy) endOthers(ctx context.Context) error {
 	if s.hasPeers() {
 		defer s.wakeOften()()
@@ -167,8 +169,8 @@ func (s *Strategy) endOthers(ctx context.Context) error {
 	return nil
 }
 
-// endComing ends runs of which no function has begun: libdist, which ends the others, may not have heard of them yet, and
-// must not take the strategy from them. s.mu is held.
+// endComing cancels runs of which no function has started. libdist cancels the other runs, but may not know
+// these yet, and must not take the strategy from them. s.mu is held.
 func (s *Strategy) endComing() {
 	if !s.inside.endComing() {
 		return
@@ -179,7 +181,7 @@ func (s *Strategy) endComing() {
 	}
 }
 
-// wakeOften wakes who waits for s.idle every few milliseconds, until it is stopped.
+// wakeOften wakes goroutines that wait for s.idle every few milliseconds, until it is stopped.
 func (s *Strategy) wakeOften() (stop func()) {
 	stopped, tick := make(chan struct{}), time.NewTicker(5*time.Millisecond)
 	go func() {
@@ -198,7 +200,7 @@ func (s *Strategy) wakeOften() (stop func()) {
 	return func() { close(stopped) }
 }
 
-// hasLeft tells a Shutdown that a replica's function has returned.
+// hasLeft notifies a Shutdown that a replica's function has returned.
 func (s *Strategy) hasLeft() {
 	if s.groups.Load() {
 		return

@@ -42,7 +42,7 @@ func Broadcast[T Element](r *Replica, root int, data []T, options ...Option) err
 		int64(len(data)), tag, timeout))
 }
 
-// one is the list of one slice; nil is no list.
+// one returns a list of one slice; no list for nil.
 func one[T Element](data []T) []Array {
 	if data == nil {
 		return nil

@@ -105,7 +105,7 @@ type Strategy struct {
 	held  *holdings
 }
 
-// holdings are what ends with a strategy.
+// holdings are the objects that end with a strategy.
 type holdings struct {
 	mu        sync.Mutex
 	tokens    []int64
@@ -114,7 +114,7 @@ type holdings struct {
 	instances *instances
 }
 
-// keep registers what ends with the strategy.
+// keep registers an object that ends with the strategy.
 func (h *holdings) keep(entry any) (token int64) {
 	token = register(entry)
 	h.add(token)
@@ -127,7 +127,7 @@ func (h *holdings) add(token int64) {
 	h.tokens = append(h.tokens, token)
 }
 
-// ends says that a variable, which was looked into, ends with the strategy.
+// ends records that a variable, for which the program has a view, ends with the strategy.
 func (s *Strategy) ends(variable int64) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Strategy) ends(variable int64) {
 	}
 }
 
-// end forgets all of it; window is what becomes of variables that were looked into.
+// end releases all of them. window handles the variables for which the program has views.
 func (h *holdings) end(window func(variable int64)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +154,7 @@ func (h *holdings) end(window func(variable int64)) {
 	h.instances = nil
 }
 
-// strategies finds the *Strategy of a handle again.
+// strategies maps handles to their *Strategy.
 var strategies sync.Map // int64 to weak.Pointer[Strategy]
 
 // New returns a new strategy and creates its threads, which sleep until the first run. The caller must close
@@ -234,7 +234,7 @@ func New(options Options) (*Strategy, error) {
 	return strategy, nil
 }
 
-// hops is what a choice comes to.
+// hops evaluates Options.HopGoroutine.
 func hops(choice Choice) bool {
 	if choice == DefaultChoice {
 		return flag.Lookup("test.v") != nil // which the test binaries of `go test` have
@@ -254,7 +254,7 @@ func endForgotten(s forgotten) {
 	}
 }
 
-// strategyOf is the *Strategy of a handle: the one that New made, or a borrowed one.
+// strategyOf returns the *Strategy of a handle: the one that New returned, or a borrowed one.
 func strategyOf(native int64) *Strategy {
 	if native == 0 {
 		return nil
@@ -313,7 +313,8 @@ func (s *Strategy) Close() error {
 	return nil
 }
 
-// destroyNative ends the strategy; s.mu is held, but not while functions of the program's end the states of instances.
+// destroyNative destroys the strategy. s.mu is held, except while functions of the program destroy the states
+// of instances.
 func (s *Strategy) destroyNative() error {
 	if !s.held.endsStates() {
 		return cdist.Dist_strategy_destroy(s.native)
@@ -328,14 +329,14 @@ func (s *Strategy) destroyNative() error {
 
 var errBorrowed = newError(ErrFailedPrecondition, "a default strategy is its thread's and ends with it")
 
-// forgetNative closes the strategy, whose handle is gone.
+// forgetNative closes the strategy after its handle was destroyed.
 func (s *Strategy) forgetNative() {
 	s.closed = true
 	s.cleanup.Stop()
 	strategies.Delete(s.native)
 }
 
-// count asks how many replicas there are, and which of them are this worker's.
+// count queries the number of replicas, and which of them belong to this worker.
 func (s *Strategy) count(native int64) {
 	s.replicas = cdist.Dist_strategy_num_replicas(native)
 	s.local = s.replicas
@@ -345,7 +346,7 @@ func (s *Strategy) count(native int64) {
 	s.local, s.first = localReplicas(native)
 }
 
-// localReplicas asks how many replicas this worker has, and for the id of the first of them.
+// localReplicas returns the number of this worker's replicas and the id of the first of them.
 func localReplicas(native int64) (local, first int) {
 	p := cdist.NewDist_strategy_properties()
 	defer cdist.DeleteDist_strategy_properties(p)
@@ -353,7 +354,7 @@ func localReplicas(native int64) (local, first int) {
 	return p.GetNum_local_replicas(), p.GetFirst_replica()
 }
 
-// firstReplica is the id of this worker's first replica, which a Reform changes.
+// firstReplica returns the id of this worker's first replica, which a Reform changes.
 func (s *Strategy) firstReplica(native int64) int {
 	if !s.hasPeers() {
 		return s.first
@@ -362,10 +363,10 @@ func (s *Strategy) firstReplica(native int64) int {
 	return first
 }
 
-// hasPeers says whether the cluster has other workers, though all of them may be lost.
+// hasPeers reports whether the cluster has other workers, even if all of them are lost.
 func (s *Strategy) hasPeers() bool { return s != nil && s.local != s.replicas }
 
-// numLocal is how many replicas this worker has; 0 for nil.
+// numLocal returns the number of this worker's replicas; 0 for nil.
 func (s *Strategy) numLocal() int {
 	if s == nil {
 		return 0

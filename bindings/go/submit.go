@@ -89,7 +89,7 @@ func (s *Strategy) Submit(ctx context.Context, fn ReplicaFunc, options SubmitOpt
 	return r, nil // its end is that of the uses
 }
 
-// late says whether a context's deadline has passed, of which the context may not know yet.
+// late reports whether a context's deadline has passed, which the context itself may not have noticed yet.
 func late(ctx context.Context) bool {
 	deadline, dated := ctx.Deadline()
 	return dated && !time.Now().Before(deadline)
@@ -97,7 +97,7 @@ func late(ctx context.Context) bool {
 
 func over(ctx context.Context) bool { return ctx.Err() != nil || late(ctx) }
 
-// timeoutWithin is what is left until the end, as libdist has it.
+// timeoutWithin returns the time until the deadline, in libdist's form.
 func timeoutWithin(ctx context.Context, timeout time.Duration) int64 {
 	if deadline, dated := ctx.Deadline(); dated {
 		left := max(time.Until(deadline), 1)
@@ -108,7 +108,7 @@ func timeoutWithin(ctx context.Context, timeout time.Duration) int64 {
 	return int64(timeout)
 }
 
-// refused is the error of a request whose context was over before.
+// refused returns the error of a request whose context had ended before.
 func refused(ctx context.Context) error {
 	report := endedBefore(ctx, "the context ended before the request was submitted")
 	if ctx.Err() == nil {
@@ -147,7 +147,7 @@ func (r *Request) Wait(ctx context.Context) error {
 	return waitFor(ctx, r.done, &r.err, "the context ended the wait; the request goes on")
 }
 
-// waitFor waits until done is closed, which says how by then.
+// waitFor waits until done is closed; *how is valid then.
 func waitFor(ctx context.Context, done <-chan struct{}, how *error, words string) error {
 	ctx = contextOr(ctx)
 	select {
@@ -177,7 +177,7 @@ func (r *Request) cancel() (asked bool) {
 	return r.work != 0 && cdist.Dist_work_cancel(r.work) == nil
 }
 
-// settle waits until those who wait for a strategy's requests have been told of all that are seen here to have ended.
+// settle waits until all requests that are seen here to have completed have been delivered.
 func (s *Strategy) settle() {
 	eachArrival(s, func(a arrival) {
 		if _, done := a.of(); a.hasEnded() {
@@ -186,7 +186,7 @@ func (s *Strategy) settle() {
 	})
 }
 
-// arrival is what arrives when it has ended: a request, or an item.
+// arrival is an object that arrives in the queue when it has completed: a request or an item.
 type arrival interface {
 	arrived(work int64)
 	of() (s *Strategy, done <-chan struct{})
@@ -213,13 +213,13 @@ func (r *Request) hasEnded() bool {
 	return isOver(r.work)
 }
 
-// isOver says whether libdist is done with a work; 0: it was before.
+// isOver reports whether libdist has finished with a work; 0 means that it has.
 func isOver(work int64) bool {
 	var out int32
 	return work == 0 || cdist.Dist_work_test(work, &out) != nil || out != 0
 }
 
-// cancelRequests ends a strategy's requests; how many there were.
+// cancelRequests cancels a strategy's requests and returns their number.
 func cancelRequests(s *Strategy) (n int64) {
 	eachArrival(s, func(a arrival) {
 		if a.cancel() {
@@ -237,7 +237,7 @@ func (r *Request) UserData() any {
 	return r.options.UserData
 }
 
-// call runs the request's function and gives the status that libdist passes on.
+// call runs the request's function and returns the status for libdist.
 func (r *Request) call(native int64) (status int) {
 	replica := newReplica(native, r.strategy, &r.shared)
 	replica.ctx = r.ctx
@@ -247,7 +247,7 @@ func (r *Request) call(native int64) (status int) {
 	return 0
 }
 
-// arrived ends the request, as libdist says.
+// arrived completes the request with libdist's result.
 func (r *Request) arrived(work int64) {
 	r.mu.Lock() // its handle is here
 	err := resultOf(r.ctx, r.shared.own(cdist.Dist_work_wait(work, 0)), r.own, "the context ended the request")
@@ -272,7 +272,8 @@ func (r *Request) arrived(work int64) {
 	}
 }
 
-// resultOf is the function's own error where it has one, else what libdist says, with the context's where that ended it.
+// resultOf returns the function's own error if it has one, or else libdist's, with the context's error if the
+// context ended the request.
 func resultOf(ctx context.Context, native, own error, words string) error {
 	if native == nil {
 		return nil
@@ -291,7 +292,7 @@ func resultOf(ctx context.Context, native, own error, words string) error {
 	return byContextOf(ctx, err, words)
 }
 
-// arrivals is where all requests of the process arrive when they have ended, which one goroutine takes.
+// arrivals is the queue of all completed requests of the process, which one goroutine empties.
 var arrivals struct {
 	once  sync.Once
 	queue int64

@@ -78,7 +78,7 @@ func As[T Element](a Array) (Tensor[T], error) {
 	return Tensor[T]{Data: slice[T](raw.Data), Shape: raw.Shape, Strides: raw.Strides, owner: raw.owner}, nil
 }
 
-// bytesOf is the slice's memory.
+// bytesOf returns the memory of a slice.
 func bytesOf[T Element](data []T) []byte {
 	if len(data) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func bytesOf[T Element](data []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), uintptr(len(data))*unsafe.Sizeof(data[0]))
 }
 
-// slice is bytesOf, back.
+// slice is the inverse of bytesOf.
 func slice[T Element](data []byte) []T {
 	if len(data) == 0 {
 		return nil
@@ -95,7 +95,7 @@ func slice[T Element](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), uintptr(len(data))/unsafe.Sizeof(zero))
 }
 
-// copied is a tensor of libdist's in memory of Go's, row-major.
+// copied returns a row-major copy in Go memory of a tensor in libdist memory.
 func (t RawTensor) copied() RawTensor {
 	size := t.DType.Size()
 	elements := 1
@@ -124,7 +124,7 @@ func (t RawTensor) copied() RawTensor {
 	return out
 }
 
-// aligned is memory that begins where any element may.
+// aligned returns memory that is aligned for any element type.
 func aligned(bytes int) []byte {
 	if bytes == 0 {
 		return nil
@@ -133,8 +133,8 @@ func aligned(bytes int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), bytes)
 }
 
-// extent is how many elements lie between the first one and the end of the last; < 0 where a size is negative, which is
-// libdist's to refuse.
+// extent returns the number of elements from the first one to the end of the last one. It is negative if a
+// size is negative, which libdist rejects.
 func (t RawTensor) extent() (elements int64, err error) {
 	const most = int64(1) << 50 // stays an int64 when multiplied by a size of an element
 	last, count := int64(0), int64(1)
@@ -163,7 +163,7 @@ func (t RawTensor) extent() (elements int64, err error) {
 	return last + 1, nil
 }
 
-// check refuses a tensor whose shape leads out of its slice, or whose elements do not begin where such may.
+// check rejects a tensor whose shape exceeds its slice, or whose elements are not aligned.
 func (t RawTensor) check() error {
 	if size := t.DType.Size(); size > 0 && len(t.Data) > 0 && uintptr(unsafe.Pointer(&t.Data[0]))%uintptr(size) != 0 &&
 		t.DType != Complex64 {

@@ -105,7 +105,7 @@ func (t *Topology) NumMissingDevices() int {
 	return int(cdist.Dist_topology_num_missing_devices(u.topology(t)))
 }
 
-// list is what one of the lists of C's has.
+// list returns a list of the topology.
 func (t *Topology) list(read func(numbers cdist.Numbers, native int64)) []int {
 	var u uses
 	defer u.end()
@@ -146,7 +146,7 @@ func (t *Topology) Serialized() []byte {
 	return serialized
 }
 
-// at readies a question about a position.
+// at prepares a query about a position.
 func (u *uses) at(t *Topology, coordinates []int) (native int64, position []int32) {
 	native = u.topology(t)
 	if t != nil && coordinates != nil && len(coordinates) != t.MeshRank() {

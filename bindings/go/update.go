@@ -48,7 +48,8 @@ func (callbacks) Update(token, copy, args int64) int {
 	})
 }
 
-// Update_values is called by libdist for Strategy.UpdateValues and its like.
+// Update_values is called by libdist for Strategy.UpdateValues and the other functions with an
+// UpdateValuesFunc.
 func (callbacks) Update_values(token int64, replica int, device string, copy, args, kwargs int64) int64 {
 	c := registered[*updateValuesCall](token)
 	return c.makes(func() (*Value, error) {

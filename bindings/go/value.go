@@ -17,7 +17,7 @@ type Value struct {
 	taken *taken // of a value that ends with a function of the program's, or with a loop's body
 }
 
-// taken are the items that were taken out of such a value, and out of those: they end with it.
+// taken are the items that were taken out of such a value, and out of these items. They are closed with it.
 type taken struct {
 	mu   sync.Mutex
 	root *Value
@@ -40,7 +40,7 @@ func (t *taken) close() {
 	}
 }
 
-// ownValue takes a reference over; 0 is nil.
+// ownValue takes ownership of a reference; 0 is nil.
 func ownValue(native int64) *Value {
 	if native == 0 {
 		return nil
@@ -50,10 +50,10 @@ func ownValue(native int64) *Value {
 	return v
 }
 
-// share is a *Value with a reference of its own.
+// share returns a *Value with a reference of its own.
 func share(native int64) *Value { return ownValue(cdist.Dist_value_retain(native)) }
 
-// lend is share for a function of the program's: when that is over it is closed, with what was taken out of it.
+// lend is share for a callback: when the callback returns, the value is closed with all items taken from it.
 func lend(native int64) *Value { return share(native).endsItems() }
 
 func (v *Value) endsItems() *Value {
@@ -63,7 +63,7 @@ func (v *Value) endsItems() *Value {
 	return v
 }
 
-// item is a part of v.
+// item returns a part of v.
 func (v *Value) item(native int64) *Value {
 	item := share(native)
 	if item != nil && v.taken != nil {
@@ -73,7 +73,7 @@ func (v *Value) item(native int64) *Value {
 	return item
 }
 
-// handOver gives the value's reference to libdist, for a function's result; nil is none.
+// handOver transfers the value's reference to libdist, for the result of a callback; nil means no result.
 func (v *Value) handOver() (native int64, err error) {
 	if v == nil {
 		return 0, nil
@@ -93,7 +93,7 @@ func (v *Value) handOver() (native int64, err error) {
 	return native, nil
 }
 
-// with calls something of the value's handle.
+// with calls a function with the value's handle.
 func (v *Value) with(call func(native int64) error) error {
 	var u uses
 	defer u.end()
@@ -326,7 +326,7 @@ func (v *Value) String() string {
 	return text
 }
 
-// written is what a function with a dist_text_fn writes.
+// written returns the text that a C function writes.
 func written(write func(cdist.Text) error) (string, error) {
 	text := cdist.NewText()
 	defer cdist.DeleteText(text)

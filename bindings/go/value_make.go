@@ -9,7 +9,7 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// create is one creation of a value.
+// create creates a value.
 func (s *Strategy) create(items []*Value, call func(strategy int64, items []int64, out *int64) error) (*Value, error) {
 	var u uses
 	defer u.end()
@@ -45,7 +45,7 @@ func NewValue[T Element](s *Strategy, data []T, shape ...int) (*Value, error) {
 // NewScalar returns a tensor with one element and no dimensions.
 func NewScalar[T Element](s *Strategy, value T) (*Value, error) { return s.NewTensor(Scalar(value)) }
 
-// wrapped is memory of Go's that a value borrows.
+// wrapped is Go memory that a value borrows.
 type wrapped struct {
 	pins runtime.Pinner
 	data []byte

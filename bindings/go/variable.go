@@ -32,7 +32,7 @@ func (callbacks) Initial(token int64) int64 {
 	return c.makes(c.fn)
 }
 
-// native gives the options to a creation; nil options too.
+// native passes the options to a creating function; o may be nil.
 func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error) error {
 	native := cdist.NewDist_variable_options()
 	defer cdist.DeleteDist_variable_options(native)
@@ -100,7 +100,7 @@ func (r *Replica) Variable(name string, initial Array, options *VariableOptions)
 	return borrowVariable(out, r.Strategy()), nil
 }
 
-// borrowVariable is a variable that belongs to owner; 0 is nil.
+// borrowVariable returns a variable that belongs to owner; nil for 0.
 func borrowVariable(native int64, owner any) *Variable {
 	if native == 0 {
 		return nil
@@ -110,7 +110,7 @@ func borrowVariable(native int64, owner any) *Variable {
 	return v
 }
 
-// with calls something of the variable's handle.
+// with calls a function with the variable's handle.
 func (v *Variable) with(call func(native int64) error) error {
 	var u uses
 	defer u.end()
@@ -138,7 +138,7 @@ func (v *Variable) Same(other *Variable) bool {
 	return u.err == nil && a == b
 }
 
-// ask is a question that cannot fail, but for a closed variable.
+// ask makes a query that fails only for a closed variable.
 func ask[T any](v *Variable, question func(int64) T) (answer T) {
 	_ = v.with(func(native int64) error {
 		answer = question(native)

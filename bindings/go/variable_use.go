@@ -4,7 +4,7 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// together calls something of a strategy and a variable.
+// together calls a function with the handles of a strategy and a variable.
 func (s *Strategy) together(v *Variable, call func(strategy, variable int64) error) error {
 	var u uses
 	defer u.end()
@@ -87,7 +87,8 @@ func (s *Strategy) VariableCheckDrift(v *Variable) (Drift, error) {
 	return Drift{out.GetNum_copies(), out.GetReplica(), out.GetExpected_replica(), out.GetElement()}, err
 }
 
-// sharedError is the error of a call whose function another replica may have given: the program's own, or libdist's.
+// sharedError returns the error of a call whose callback another replica may have passed: the program's own
+// error, or libdist's.
 func (r *Replica) sharedError(err error) error {
 	return r.told(r.given().own(err))
 }

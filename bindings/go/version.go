@@ -39,7 +39,7 @@ func NewVersions[T any](release func(content T)) (*Versions[T], error) {
 	return v, nil
 }
 
-// published is a version, whose token libdist has until it is released.
+// published is a version, which libdist knows by a token until it is released.
 type published[T any] struct {
 	content T
 	ends    func(content T)
@@ -93,7 +93,7 @@ func (v *Versions[T]) Latest() int64 {
 	return cdist.Dist_versions_latest(native)
 }
 
-// longestAwait is how long a wait that a context may end looks away from that.
+// longestAwait is how long a wait runs before it checks its context again.
 const longestAwait = 10 * time.Millisecond
 
 // Await waits until all versions before number have been released, or ctx ends. In the latter case, it fails

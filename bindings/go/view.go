@@ -13,21 +13,22 @@ import (
 // a copy in memory of Go's (Read, Value.Tensor, Value.Shard), or there for the time of one function (View, the arguments
 // of functions), or a variable's, which the collector does not end once a program has looked into it.
 
-// borrow calls fn with the owner of tensors that are there for the time of the call.
+// borrow calls fn with the owner of tensors that are valid during the call.
 func borrow(fn func(owner *object) error) error {
 	owner := &object{}
 	defer owner.close()
 	return fn(owner)
 }
 
-// windows has what tensors of a variable's memory share: a reference to that memory, under the variable's handle. While
-// it is here it ends with nothing; a closed variable's ends with the last tensor that has it.
+// windows maps the handle of a variable to a reference to its memory, which all tensors with that memory
+// share. While the reference is in the map, nothing ends it; that of a closed variable ends with the last
+// tensor that uses it.
 var windows sync.Map // int64 to *object
 
-// orphans are the windows of variables that were forgotten: slices may lead into them.
+// orphans are the windows of variables that have become unreachable, because slices may still refer to them.
 var orphans sync.Map // *object to nil
 
-// windowOf is the window of a variable.
+// windowOf returns the window of a variable.
 func windowOf(variable int64) (*object, error) {
 	if known, ok := windows.Load(variable); ok {
 		return known.(*object), nil
@@ -42,27 +43,27 @@ func windowOf(variable int64) (*object, error) {
 	return known.(*object), nil
 }
 
-// shutWindow ends calls on tensors of a variable that is being closed.
+// shutWindow makes calls reject tensors of a variable that is being closed.
 func shutWindow(variable int64) {
 	if window, ok := windows.LoadAndDelete(variable); ok {
 		window.(*object).close()
 	}
 }
 
-// orphan is shutWindow where the collector found what the variable belonged to: tensors of it go on.
+// orphan is shutWindow for a variable whose owner has become unreachable: its tensors stay valid.
 func orphan(variable int64) {
 	if window, ok := windows.LoadAndDelete(variable); ok {
 		orphans.Store(window, nil)
 	}
 }
 
-// closeVariable ends a variable that the program closes.
+// closeVariable destroys a variable that the program closes.
 func closeVariable(variable int64) {
 	shutWindow(variable)
 	cdist.Dist_variable_destroy(variable)
 }
 
-// forgetVariable ends one that the collector has found.
+// forgetVariable destroys a variable that has become unreachable.
 func forgetVariable(variable int64) {
 	orphan(variable)
 	cdist.Dist_variable_destroy(variable)

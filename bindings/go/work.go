@@ -67,7 +67,7 @@ func (w *Work) do(call func(native int64) error) error {
 	return byContext(w.hold.ctx, w.replica.told(call(native)))
 }
 
-// round is do for what may begin a round, which has nothing of the round before.
+// round is do for calls that may start a round, and discards the result of the previous one.
 func (w *Work) round(call func(native int64) error) error {
 	if w != nil && w.hold.ended {
 		w.hold.ended = false
@@ -76,7 +76,7 @@ func (w *Work) round(call func(native int64) error) error {
 	return w.do(call)
 }
 
-// outcome is how the work has ended: by a panic of the program's operator, or as libdist says.
+// outcome returns the result of the work: a panic of the program's operator, or libdist's result.
 func (w *Work) outcome(err error) error {
 	if w == nil {
 		return err

@@ -69,7 +69,7 @@ public final class ApplyOptions {
         };
     }
 
-    /** Does a call with these options; gives the norm. */
+    /** Makes a call with these options and returns the norm. */
     double with(Uses uses, long token, Consumer<dist_apply_options> call) {
         dist_apply_options options = new dist_apply_options();
         try {

@@ -40,7 +40,7 @@ public final class Batcher<Q, R> extends NativeObject {
         }), strategy);
     }
 
-    /** What a batcher's token stands for. */
+    /** The functions of a batcher, which libdist knows by a token. */
     private static final class Steps<Q, R> extends Target {
         private final StepFunction<Q, R> function;
 
@@ -130,7 +130,7 @@ public final class Batcher<Q, R> extends NativeObject {
         }
     }
 
-    /** All items have ended: what of them has still to arrive, an end or results, is over in a moment. */
+    /** Waits, after all items have completed, until their last arrivals have been processed. */
     private static void awaitArrivals() {
         if (Completions.isTaker()) {
             Completions.takeOne(0);

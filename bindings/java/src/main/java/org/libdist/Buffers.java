@@ -15,11 +15,11 @@ import java.nio.ReadOnlyBufferException;
 import java.nio.ShortBuffer;
 import org.libdist.internal.DistModule;
 
-/** Direct buffers on their way to native code, and back. */
+/** Passes direct buffers to native code, and creates buffers over native memory. */
 final class Buffers {
     private Buffers() {}
 
-    /** Native code sees no byte order and writes wherever it is told to. */
+    /** Throws unless a buffer is direct, in the machine's byte order and, if it will be written, writable. */
     static void check(Buffer data, ByteOrder order, boolean written) {
         if (!data.isDirect()) {
             throw new IllegalArgumentException("a heap buffer: use a direct one, as DirectBuffers makes");
@@ -62,14 +62,14 @@ final class Buffers {
         return data instanceof CharBuffer ? ((CharBuffer) data).order() : ((ByteBuffer) data).order();
     }
 
-    /** Where element 0 is, whatever the position. */
+    /** Returns the address of element 0, whatever the position is. */
     static long address(Buffer data) {
         return DistModule.buffer_address(data);
     }
 
     /**
-     * A buffer over memory that goes with {@code memory}: kept as long as the buffer or a view of it is
-     * there.
+     * Returns a buffer over memory that {@code memory} keeps alive as long as the buffer or a view of it is
+     * reachable.
      */
     static ByteBuffer at(long address, long sizeBytes, Object memory) {
         ByteBuffer buffer = DistModule.buffer_at(address, Math.toIntExact(sizeBytes));

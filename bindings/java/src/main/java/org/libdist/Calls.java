@@ -2,7 +2,7 @@
 
 package org.libdist;
 
-/** Native calls that call a function of the user's back: the token's life, and whose exception comes out. */
+/** Makes native calls that call Java functions: registers the function, and rethrows what it threw. */
 final class Calls {
     private Calls() {}
 
@@ -16,7 +16,7 @@ final class Calls {
         void with(Uses uses, long token, long[] out);
     }
 
-    /** A call whose functions are over when it returns. */
+    /** Makes a call that uses its functions only until it returns. */
     static <X extends Exception> void run(Target target, Call call) throws X {
         long token = Upcalls.register(target);
         try (Uses uses = new Uses()) {
@@ -29,14 +29,17 @@ final class Calls {
         target.check();
     }
 
-    /** As {@link #run}, for the value that the call gives. */
+    /** Same as {@link #run}, for a call that returns a value. */
     static <X extends Exception> Value valueOf(Target target, ValueCall call) throws X {
         long[] out = new long[1];
         Calls.<X>run(target, (uses, token) -> call.with(uses, token, out));
         return Value.taken(out[0]);
     }
 
-    /** A call that keeps the function, which its release ends; on failure it is not kept. */
+    /**
+     * Makes a call after which libdist keeps the function until it releases it. If the call fails, the
+     * function is not kept.
+     */
     static <X extends Exception> void keep(Target target, Call call) throws X {
         long token = Upcalls.register(target);
         boolean kept = false;

@@ -73,7 +73,7 @@ public final class Cancel extends NativeObject {
         return askInt(DistModule::dist_cancel_signalled) != 0;
     }
 
-    /** What a signal ends. */
+    /** A call that a signal cancels. */
     @FunctionalInterface
     interface Ended {
         /** @param reason null: none */
@@ -81,8 +81,8 @@ public final class Cancel extends NativeObject {
     }
 
     /**
-     * Ends the call too, which has a native object of its own: for interrupts, which are no business of
-     * others.
+     * Makes a signal also cancel a call that has a native cancel object of its own, for interrupts of its
+     * thread.
      */
     void begin(Ended call) {
         synchronized (this) {

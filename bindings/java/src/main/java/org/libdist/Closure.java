@@ -29,7 +29,7 @@ public final class Closure {
                 DistModule.dist_closure_cancel(handle), "nobody wants the closure's result any more", OVER);
     }
 
-    /** One call at a time, whichever thread's. */
+    /** Queries the native closure. Only one thread at a time uses it. */
     private synchronized <T> T ask(LongFunction<T> question) {
         if (handle == 0) {
             throw new DistException(Status.FAILED_PRECONDITION, OVER);
@@ -37,7 +37,7 @@ public final class Closure {
         return question.apply(handle);
     }
 
-    /** The function has returned. */
+    /** Ends the closure after its function has returned. */
     void end() {
         synchronized (this) {
             handle = 0;

@@ -30,7 +30,7 @@ public final class ClusterResolver extends NativeObject {
         this.handle = handle;
     }
 
-    /** The one that a strategy was made with: it ends with that. */
+    /** Wraps the resolver of a strategy, which ends with the strategy. */
     ClusterResolver(long handle, Strategy strategy) {
         super(strategy);
         this.handle = handle;
@@ -134,7 +134,7 @@ public final class ClusterResolver extends NativeObject {
 
     // ---- What it answers ----
 
-    /** A question, from which comes what a function of the user's threw. */
+    /** Queries the resolver and rethrows what a function of the program threw. */
     private <T> T answer(LongFunction<T> question) {
         return ResolverTarget.asking(() -> ask(question));
     }

@@ -165,7 +165,7 @@ public final class ClusterSpec extends NativeObject {
         return number((handle, out) -> rule.ask(handle, type, id, out));
     }
 
-    /** A task's number as C has it. */
+    /** Returns a task's number for native code. */
     static int number(OptionalInt taskId) {
         return Objects.requireNonNull(taskId, "taskId").orElse(DistModuleConstants.DIST_TASK_UNSET);
     }

@@ -159,7 +159,7 @@ public final class CollectiveOptions {
         return options;
     }
 
-    /** Its function as a target of calls; null: none. */
+    /** Returns the reducer as a target of calls; null if there is none. */
     Target reducerTarget() {
         return reducer == null ? null : reducerTarget(reducer, elementBytes);
     }

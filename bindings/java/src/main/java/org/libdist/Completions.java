@@ -4,7 +4,7 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** Where all requests of the program arrive when they have ended, and the one thread that takes them. */
+/** The queue that receives all completed requests of the program, and the one thread that empties it. */
 final class Completions {
     private static final long QUEUE = create();
 
@@ -21,7 +21,7 @@ final class Completions {
         return out[0];
     }
 
-    /** Whether this thread, in a dependent, is the one that takes them. */
+    /** Returns whether this thread, in a dependent stage, is the one that empties the queue. */
     static boolean isTaker() {
         return Thread.currentThread() == taker;
     }
@@ -30,7 +30,7 @@ final class Completions {
         return QUEUE;
     }
 
-    /** Takes the one that ended first, if there is one. */
+    /** Removes the request that completed first, if there is one. */
     static void takeOne(long timeoutNanos) {
         long[] out = new long[1];
         DistModule.dist_completions_next(QUEUE, timeoutNanos, out);

@@ -5,11 +5,13 @@ package org.libdist;
 import java.util.function.Consumer;
 import org.libdist.internal.Numbers;
 
-/** Arrays of coordinates as they cross: flat, row-major. */
+/**
+ * Converts arrays of coordinates between nested Java arrays and the flat, row-major arrays of native code.
+ */
 final class Coordinates {
     private Coordinates() {}
 
-    /** What native code gives as an array. */
+    /** Returns the array that native code passes to a query. */
     static long[] asked(Consumer<Numbers> question) {
         Numbers numbers = new Numbers();
         try {
@@ -32,7 +34,7 @@ final class Coordinates {
         return ints;
     }
 
-    /** Rows of {@code width} numbers. */
+    /** Splits a flat array into rows of {@code width} numbers. */
     static int[][] rows(long[] flat, int width) {
         int[][] rows = new int[width == 0 ? 0 : flat.length / width][width];
         for (int i = 0; i < rows.length * width; i++) {
@@ -41,7 +43,7 @@ final class Coordinates {
         return rows;
     }
 
-    /** Tables of {@code height} rows each, {@code count} of them. */
+    /** Splits a flat array into {@code count} tables of {@code height} rows each. */
     static int[][][] tables(long[] flat, int count, int height, int width) {
         int[][] rows = rows(flat, width);
         int[][][] tables = new int[count][height][];
@@ -51,12 +53,12 @@ final class Coordinates {
         return tables;
     }
 
-    /** How many numbers a coordinate has; {@code otherwise} where there is none. */
+    /** Returns the number of numbers of a coordinate, or {@code otherwise} if there is no coordinate. */
     static int width(int[][][] tables, int otherwise) {
         return tables.length > 0 && tables[0].length > 0 ? tables[0][0].length : otherwise;
     }
 
-    /** All numbers of tables of one height, whose rows have {@code width} numbers. */
+    /** Returns all numbers of tables of the same height, whose rows must have {@code width} numbers. */
     static int[] flat(int[][][] tables, int width) {
         int height = tables.length == 0 ? 0 : tables[0].length;
         int[] flat = new int[Math.multiplyExact(Math.multiplyExact(tables.length, height), width)];
@@ -73,7 +75,7 @@ final class Coordinates {
         return flat;
     }
 
-    /** Native code reads {@code width} numbers, however many there are. */
+    /** Throws unless there are {@code width} numbers, because native code reads that many. */
     static int[] checked(int[] coordinates, int width) {
         if (coordinates.length != width) {
             throw new IllegalArgumentException(

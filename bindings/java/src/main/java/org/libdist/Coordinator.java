@@ -47,7 +47,10 @@ public final class Coordinator extends NativeObject {
         this.shared = shared;
     }
 
-    /** It ends before the strategy, whichever the collector finds first. */
+    /**
+     * Ensures that the coordinator ends before the strategy, whichever of them the garbage collector finds
+     * first.
+     */
     private static Native life(StrategyLife strategy, SharedCoordinator shared, long handle) {
         Native life = new UnlockedNative("coordinator", handle, shared::drop) {
             @Override

@@ -5,7 +5,7 @@ package org.libdist;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Calls the functions of a {@link CrossDeviceFunctions} with what libdist lends them. */
+/** Calls the functions of a {@link CrossDeviceFunctions} with tensors that are valid during the call. */
 final class CrossDeviceTarget extends Target {
     private final CrossDeviceFunctions functions;
 
@@ -34,7 +34,7 @@ final class CrossDeviceTarget extends Target {
         }
     }
 
-    /** Lent tensors, given back together. */
+    /** Tensors that are invalidated together after a call. */
     private static final class Lent implements AutoCloseable {
         private final List<Elements> all = new ArrayList<>();
 

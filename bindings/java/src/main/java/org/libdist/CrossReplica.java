@@ -18,7 +18,7 @@ public abstract class CrossReplica extends NativeObject {
         super(owner);
     }
 
-    /** Its handle, for a call that may wait for other workers. */
+    /** Returns the handle for a call that may wait for other workers. */
     private long waiting(Uses uses) {
         return uses.waiting((Strategy) this);
     }

@@ -112,7 +112,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         return new Dataset(strategy, out[0], source.get(), 0);
     }
 
-    /** The handle, which is native code's from now on. */
+    /** Returns the handle and transfers its ownership to native code. */
     private long handOver() {
         return owner.handOver();
     }
@@ -127,7 +127,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         void with(long handle, long[] out);
     }
 
-    /** A call that may ask the source. */
+    /** Makes a call that may call the source. */
     private Value asking(Asking call) {
         long[] out = new long[1];
         try (Uses uses = new Uses()) {

@@ -38,7 +38,7 @@ public final class Destination {
         return destination == null ? 0 : toNative(uses, Arrays.asList(destination));
     }
 
-    /** null, and no destination at all: 0. */
+    /** Returns 0 for null and for an empty list. */
     static long toNative(Uses uses, List<Destination> destinations) {
         if (destinations == null || destinations.isEmpty()) {
             return 0;

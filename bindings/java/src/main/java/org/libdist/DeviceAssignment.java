@@ -19,7 +19,7 @@ public final class DeviceAssignment extends NativeObject {
         strategy = null;
     }
 
-    /** The one that a strategy was made with: it ends with that. */
+    /** Wraps the assignment of a strategy, which ends with the strategy. */
     DeviceAssignment(long handle, Strategy strategy) {
         super(strategy);
         this.handle = handle;

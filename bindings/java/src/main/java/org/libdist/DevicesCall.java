@@ -2,9 +2,9 @@
 
 package org.libdist;
 
-/** A function on the logical devices of a replica: a run inside that replica's run. */
+/** A run on the logical devices of a replica, inside that replica's run. */
 final class DevicesCall extends RunCall {
-    /** {@link ValuesFunction}, whatever it throws. */
+    /** Like a {@link ValuesFunction}, but may throw any exception. */
     @FunctionalInterface
     interface Function {
         Value call(Replica device, Value args, Value kwargs) throws Exception;

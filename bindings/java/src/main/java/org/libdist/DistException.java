@@ -75,7 +75,7 @@ public final class DistException extends RuntimeException {
         this(status, message, message, cause);
     }
 
-    /** As libdist's core would have refused it. */
+    /** Creates an exception with the wording of libdist's core. */
     static DistException inWordsOfC(Status status, String message) {
         return new DistException(status, Words.of(message), message, null);
     }
@@ -109,7 +109,7 @@ public final class DistException extends RuntimeException {
         return coreMessage;
     }
 
-    /** Whether libdist's core said it, not this package. */
+    /** Returns whether the message comes from libdist's core, and not from this package. */
     boolean told() {
         return told;
     }

@@ -6,17 +6,17 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 
-/** Durations as they cross: nanoseconds. */
+/** Converts durations to nanoseconds for native code. */
 final class Durations {
-    /** 146 years, which can be added to any time that a clock shows. */
+    /** 146 years, which can be added to any clock reading without an overflow. */
     private static final long LONGEST_NANOS = Long.MAX_VALUE / 2;
 
     private Durations() {}
 
     /**
-     * What is longer than any program runs counts as 146 years, and so does not overflow.
+     * Converts a duration to nanoseconds. Durations above 146 years count as 146 years, to avoid an overflow.
      *
-     * @param name the argument's, for who gave null
+     * @param name the name of the argument, for the exception if it is null
      */
     static long nanos(Duration duration, String name) {
         long nanos = TimeUnit.NANOSECONDS.convert(Objects.requireNonNull(duration, name));

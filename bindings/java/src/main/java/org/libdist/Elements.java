@@ -23,14 +23,14 @@ public final class Elements {
         this.bytes = bytes;
     }
 
-    /** {@code count} elements at an address. */
+    /** Returns a view of {@code count} elements at an address. */
     static Elements at(long address, long count, DType dtype) {
         int size = Math.toIntExact(count);
         ByteBuffer bytes = DistModule.buffer_at(address, (long) size * dtype.sizeBytes());
         return new Elements(dtype, new long[] {size}, size, bytes.order(ByteOrder.nativeOrder()));
     }
 
-    /** Tensor {@code index} behind an address that native code has given. */
+    /** Returns a view of tensor {@code index} of an array at an address. */
     static Elements tensorAt(long tensors, long index) {
         long[] numbers = Tensor.room();
         DistModule.tensor_at(tensors, index, numbers);
@@ -43,7 +43,7 @@ public final class Elements {
         return new Elements(tensor.dtype(), tensor.shape(), size, bytes.order(ByteOrder.nativeOrder()));
     }
 
-    /** The call is over. */
+    /** Invalidates this object after the call. */
     void end() {
         bytes = null;
     }

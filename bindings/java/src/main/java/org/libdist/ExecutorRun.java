@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.libdist.internal.DistModule;
 
-/** A run whose replicas are tasks of an executor: each enters, calls the function and leaves. */
+/** A run whose replicas are tasks of an executor. Each task enters the run, calls the function and leaves. */
 final class ExecutorRun extends RunCall {
     private final List<Part> parts = new ArrayList<>();
     private final AtomicInteger inside = new AtomicInteger();
@@ -41,8 +41,8 @@ final class ExecutorRun extends RunCall {
     }
 
     /**
-     * Merge calls do what a run on values does at its border: from what one gives, each replica gets its
-     * component; what all give is merged.
+     * Uses merge calls to do what native runs on values do: each replica gets its component of the arguments,
+     * and the results of all replicas are merged.
      */
     <X extends Exception> Value runValues(ValuesFunction<X> fn, Value args, Value kwargs) throws X {
         AtomicLong merged = new AtomicLong();
@@ -107,7 +107,10 @@ final class ExecutorRun extends RunCall {
         return result == null ? Value.createNone(strategy) : result;
     }
 
-    /** One replica's part, for a thread of the executor's, or one in its place. */
+    /**
+     * The part of one replica, which runs on a thread of the executor or, if it does not run there, on a
+     * substitute.
+     */
     private final class Part implements Runnable {
         private final int id;
         private final Body<Void> body;
@@ -126,7 +129,10 @@ final class ExecutorRun extends RunCall {
             }
         }
 
-        /** The executor's thread does not come: a run ends when all replicas have come and gone. */
+        /**
+         * Runs the part in place of an executor that rejected it, because a run ends only when all replicas
+         * have entered and left.
+         */
         void standIn(Exception reason) {
             if (taken.compareAndSet(false, true)) {
                 Thread thread = new Thread(() -> play(replica -> { throw reason; }), "dist-r" + id);
@@ -233,7 +239,7 @@ final class ExecutorRun extends RunCall {
         }
     }
 
-    /** Ends this run: where it has its turn none other is under way. */
+    /** Cancels this run. While it has its turn, no other run is in progress. */
     @Override
     public void cancel(String reason) {
         DistException cancelled = new DistException(
@@ -245,7 +251,7 @@ final class ExecutorRun extends RunCall {
         }
     }
 
-    /** Waits; an interrupt cancels the run, whose functions are waited for. */
+    /** Waits. An interrupt cancels the run, but its functions are still waited for. */
     private void await(CompletableFuture<Void> event, String late) {
         boolean interrupted = false;
         try {

@@ -18,7 +18,7 @@ public final class Group extends NativeObject {
         strategy = null;
     }
 
-    /** A strategy's own group: it ends with that. */
+    /** Wraps a group that belongs to a strategy and ends with it. */
     Group(long handle, Strategy strategy) {
         super(strategy);
         this.handle = handle;

@@ -2,11 +2,11 @@
 
 package org.libdist;
 
-/** Numbers that Java has no type for. */
+/** Converts numbers of types that Java does not have. */
 final class Half {
     private Half() {}
 
-    /** A binary16 as a float: exact. */
+    /** Converts a binary16 to a float, exactly. */
     static float toFloat(short bits) {
         int sign = (bits & 0x8000) << 16;
         int exponent = (bits >> 10) & 0x1f;
@@ -19,7 +19,7 @@ final class Half {
         return Float.intBitsToFloat(sign | wide << 23 | fraction << 13);
     }
 
-    /** To the nearest binary16, ties to even. */
+    /** Rounds to the nearest binary16, ties to even. */
     static short fromDouble(double value) {
         int sign = (int) (Double.doubleToRawLongBits(value) >>> 48) & 0x8000;
         double magnitude = Math.abs(value);
@@ -35,7 +35,7 @@ final class Half {
         return (short) (sign | ((exponent + 14) << 10) + units);
     }
 
-    /** To the nearest bfloat16, ties to even. */
+    /** Rounds to the nearest bfloat16, ties to even. */
     static short bfloat(float value) {
         int bits = Float.floatToRawIntBits(value);
         if (Float.isNaN(value)) {
@@ -44,7 +44,7 @@ final class Half {
         return (short) (bits + 0x7fff + (bits >>> 16 & 1) >>> 16);
     }
 
-    /** Bits that count from 0 up, to the nearest double. */
+    /** Converts an unsigned 64-bit number to the nearest double. */
     static double unsigned(long bits) {
         return bits >= 0 ? bits : (double) (bits >>> 1 | bits & 1) * 2;
     }

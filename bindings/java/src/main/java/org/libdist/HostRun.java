@@ -4,7 +4,7 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** The part that one thread of the program's has in a run: from enter to leave. */
+/** The part of one thread of the program in a run, from enter to leave. */
 final class HostRun extends RunCall {
     private volatile boolean entered;
     private volatile boolean cancelled;
@@ -44,7 +44,7 @@ final class HostRun extends RunCall {
         }
     }
 
-    /** A whole part: enters, calls the body, leaves. */
+    /** Enters the run, calls the body and leaves. */
     <X extends Exception> void run(int replicaId, ReplicaBody<X> body) throws X {
         if (Thread.currentThread().isInterrupted()) {
             throw interruption();

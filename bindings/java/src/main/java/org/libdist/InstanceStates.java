@@ -4,7 +4,7 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** The functions of one {@link Strategy#openInstances}, until the last state has ended. */
+/** The functions of one {@link Strategy#openInstances} call, kept until the last state has been destroyed. */
 final class InstanceStates extends Target {
     private final InstancesOptions options;
     private final long token = Upcalls.register(this);
@@ -19,12 +19,15 @@ final class InstanceStates extends Target {
         return token;
     }
 
-    /** Whether functions of the program's run when the instances close. */
+    /** Returns whether functions of the program run when the instances close. */
     boolean ends() {
         return options.destroyState() != null;
     }
 
-    /** No state is made any more; those that are there may outlast this inside a function. */
+    /**
+     * Declares that no more states will be created. Existing ones may live longer, inside a function that
+     * still runs.
+     */
     synchronized void end() {
         over = true;
         forgetUnused();
@@ -36,7 +39,7 @@ final class InstanceStates extends Target {
         }
     }
 
-    /** A state, as libdist has its token. */
+    /** The state of an instance, which libdist knows by a token. */
     private static final class State extends Target {
         private final Object state;
 
@@ -45,7 +48,7 @@ final class InstanceStates extends Target {
         }
     }
 
-    /** What the state of that token is; null: there is none. */
+    /** Returns the state of a token; null if there is none. */
     static Object of(long state) {
         return state == 0 ? null : ((State) Upcalls.target(state)).state;
     }

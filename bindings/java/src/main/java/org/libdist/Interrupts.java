@@ -7,10 +7,10 @@ import java.nio.channels.spi.AbstractInterruptibleChannel;
 import java.util.function.Consumer;
 
 /**
- * Makes Thread.interrupt() end a call, a run for instance, while its thread is in native code. The JDK tells an interrupt to one
- * kind of object alone, the channel that the thread is blocked in: this is one that has nothing to read.
- * Where the function does input or output of its own the JDK forgets this one; {@link Replica#active} looks
- * for interrupts too.
+ * Makes Thread.interrupt() end a call, such as a run, while its thread is in native code. The JDK notifies
+ * only one kind of object of an interrupt: the channel on which the thread is blocked. This class is such a
+ * channel, with nothing to read. If the function performs I/O of its own, the JDK forgets this channel, so
+ * {@link Replica#active} checks for interrupts too.
  */
 final class Interrupts extends AbstractInterruptibleChannel {
     private static final ThreadLocal<Interrupts> HERE = new ThreadLocal<>();
@@ -23,7 +23,7 @@ final class Interrupts extends AbstractInterruptibleChannel {
         this.interrupted = interrupted;
     }
 
-    /** From now on, until {@link #end}, {@code interrupted} hears of interrupts of this thread. */
+    /** Calls {@code interrupted} for interrupts of this thread, until {@link #end}. */
     static Interrupts watch(Consumer<Thread> interrupted) {
         Interrupts here = new Interrupts(interrupted);
         here.outer = HERE.get();

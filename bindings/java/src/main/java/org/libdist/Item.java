@@ -43,7 +43,7 @@ public final class Item<R> extends Request<Void> {
         return call.take(Durations.nanos(timeout, "timeout"));
     }
 
-    /** A partial result, or a state, as libdist has its token. */
+    /** A partial result or a state, which libdist knows by a token. */
     static final class Held extends Target {
         private final Object object;
 
@@ -56,7 +56,7 @@ public final class Item<R> extends Request<Void> {
         }
     }
 
-    /** The item of libdist's, which knows nothing of who holds the future but through it. */
+    /** The native item, which completes the future and keeps its untaken results. */
     static final class ItemCall<Q, R> extends Request.Call<Void> {
         private final Batcher<Q, R> batcher;
         private final Q userData;

@@ -6,7 +6,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.libdist.internal.DistModule;
 
-/** A strategy's executor for loops, as libdist asks it. */
+/** Calls a strategy's executor for loops on behalf of libdist. */
 final class LoopTarget extends Target {
     private final Executor executor;
 
@@ -14,7 +14,10 @@ final class LoopTarget extends Target {
         this.executor = executor;
     }
 
-    /** A thread's part in a loop: libdist's function, which is called once, or refused. It needs nothing of the strategy. */
+    /**
+     * One helper's part of a loop: a libdist function that is either called once or refused. It does not use
+     * the strategy.
+     */
     private static final class Task implements Runnable {
         private final long function;
         private final long data;
@@ -33,7 +36,7 @@ final class LoopTarget extends Target {
         }
     }
 
-    /** Whether the task has been called, or will be. */
+    /** Returns whether the task has been called or will be. */
     @Override
     boolean execute(long function, long data) {
         Task task = new Task(function, data);

@@ -6,8 +6,9 @@ import java.lang.ref.Cleaner;
 import java.util.function.LongConsumer;
 
 /**
- * A handle, and who uses it: apart from the object that users see, so that the cleaner can hold it. What is
- * closed while another thread uses it ends when that call is over.
+ * A native handle and the number of calls that use it. It is separate from the object that programs see, so
+ * that the cleaner can refer to it. If it is closed while another thread uses it, it is destroyed when that
+ * call has returned.
  */
 class Native {
     static final Cleaner CLEANER = Cleaner.create();
@@ -41,15 +42,15 @@ class Native {
         destroyed();
     }
 
-    /** Whether something else has ended it already. */
+    /** Returns whether something else has already destroyed it. */
     boolean isTaken() {
         return false;
     }
 
-    /** It has ended. */
+    /** Called after it has been destroyed. */
     void destroyed() {}
 
-    /** The handle, until as many {@link #release} as acquire. */
+    /** Returns the handle, which stays valid until {@link #release} has been called as often as acquire. */
     synchronized long acquire() {
         if (closed) {
             throw new DistException(Status.FAILED_PRECONDITION, "the " + what + " is closed");
@@ -64,12 +65,15 @@ class Native {
         notifyAll();
     }
 
-    /** How many calls it is in; under this object's lock. */
+    /** Returns the number of calls that use it. Requires this object's lock. */
     final int users() {
         return users;
     }
 
-    /** Refuses new users; true: it did not before. Under this object's lock. */
+    /**
+     * Sets whether new uses are refused; returns true if the setting has changed. Requires this object's
+     * lock.
+     */
     final boolean refuse(boolean refused) {
         boolean before = closed;
         closed = refused;
@@ -86,7 +90,7 @@ class Native {
         }
     }
 
-    /** Whether nothing hinders its end. */
+    /** Returns whether nothing prevents its destruction. */
     boolean isIdle() {
         return users == 0;
     }
@@ -95,7 +99,7 @@ class Native {
         return closed;
     }
 
-    /** Ends it, at the latest when nobody uses it any more. What fails leaves it as it was. */
+    /** Destroys it, at the latest when no call uses it any more. If that fails, it is unchanged. */
     synchronized void close() {
         if (!closed) {
             if (isIdle()) {
@@ -105,12 +109,12 @@ class Native {
         }
     }
 
-    /** As {@link #close}, by the cleaner: nobody has it any more. */
+    /** Closes it on behalf of the cleaner, when it is no longer reachable. */
     void collect() {
         close();
     }
 
-    /** Ends it in another way; nobody uses it any more. */
+    /** Destroys it by another function. No call may use it. */
     final synchronized void endBy(LongConsumer end) {
         if (!closed) {
             closed = true;
@@ -119,7 +123,7 @@ class Native {
         }
     }
 
-    /** Gives the handle away: closed here, and ended by who has it then. */
+    /** Transfers the handle: it is closed here, and its new owner destroys it. */
     final synchronized long handOver() {
         acquire();
         closed = true; // its user stays: it is never ended here
@@ -127,7 +131,7 @@ class Native {
         return handle;
     }
 
-    /** Ends it now, or when its last user is done. */
+    /** Destroys it now, or when its last user has finished. */
     final synchronized void closeLater() {
         if (!closed) {
             closed = true;
@@ -135,7 +139,7 @@ class Native {
         }
     }
 
-    /** Ends it now, or not: where another call uses it, and where libdist refuses. */
+    /** Destroys it now, or fails if another call uses it or libdist refuses. */
     final synchronized void closeUnused(String refusal) {
         if (closed) {
             return;

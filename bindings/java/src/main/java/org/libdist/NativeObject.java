@@ -8,7 +8,10 @@ import java.util.function.LongToIntFunction;
 import java.util.function.ObjLongConsumer;
 import org.libdist.internal.Text;
 
-/** What users hold of a native object. It ends by close(), or some time after nobody holds it any more. */
+/**
+ * The object through which programs use a native object. The native object is destroyed by close(), or some
+ * time after this object has become unreachable.
+ */
 abstract class NativeObject implements AutoCloseable {
     final Native owner;
     private final Cleaner.Cleanable cleanable;
@@ -18,13 +21,13 @@ abstract class NativeObject implements AutoCloseable {
         cleanable = Native.CLEANER.register(this, owner::collect);
     }
 
-    /** A part of another one: it ends with that. */
+    /** Creates a part of another object, which ends with that object. */
     NativeObject(NativeObject whole) {
         owner = whole.owner;
         cleanable = null;
     }
 
-    /** The handle, for a call: {@link #release} follows. */
+    /** Returns the handle for a call; {@link #release} must follow. */
     long acquire() {
         return owner.acquire();
     }
@@ -51,7 +54,7 @@ abstract class NativeObject implements AutoCloseable {
         }
     }
 
-    /** What native code writes about it. */
+    /** Returns the text that native code writes about the object. */
     final String written(ObjLongConsumer<Text> write) {
         Text text = new Text();
         try {
@@ -64,7 +67,7 @@ abstract class NativeObject implements AutoCloseable {
         }
     }
 
-    /** Ends it; what is closed already stays so. */
+    /** Closes the object. Does nothing if it is closed. */
     @Override
     public void close() {
         if (cleanable != null) {

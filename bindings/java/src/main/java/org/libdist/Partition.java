@@ -69,7 +69,7 @@ public final class Partition {
         return new Partition(kind, numLogicalDevices, shape, dimensions, logicalDevice, uneven, spmd);
     }
 
-    /** What a sharded value has told; borrowed from it. */
+    /** Returns the partition that a sharded value has described. */
     static Partition of(dist_partition raw) {
         return new Partition(PartitionKind.of(raw.getKind()), raw.getNum_logical_devices(),
                 Coordinates.asked(n -> n.partition_shape(raw)),

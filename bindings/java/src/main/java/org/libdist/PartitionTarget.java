@@ -5,9 +5,9 @@ package org.libdist;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.libdist.internal.DistModule;
 
-/** Asks a {@link PartitionFunction}, on the thread that creates a variable. */
+/** Calls a {@link PartitionFunction} on the thread that creates a variable. */
 final class PartitionTarget extends Target {
-    /** What the function has thrown in the call that this thread makes. */
+    /** The exception that the function threw in the current call of this thread. */
     private static final ThreadLocal<Throwable> THROWN = new ThreadLocal<>();
 
     private final PartitionFunction fn;
@@ -21,7 +21,7 @@ final class PartitionTarget extends Target {
         return inside.get() > 0;
     }
 
-    /** Does a call that may ask the function, out of which comes what that throws. */
+    /** Makes a call that may call the function, and rethrows what it threw. */
     static void asking(Runnable call) {
         try {
             call.run();

@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
- * Asks libdist for what it tells nobody of: whether a remote value is there, and whether a method's result is still
- * waited for. One thread asks for all, as long as there are some.
+ * Polls libdist for events of which it does not notify anyone: whether a remote value has arrived, and
+ * whether a method's result is still needed. One thread polls for all, as long as there are any.
  */
 final class Polls {
     private static final long SHORTEST_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
@@ -24,7 +24,7 @@ final class Polls {
 
     private Polls() {}
 
-    /** Asks until the answer is true; the question is short, and throws nothing. */
+    /** Polls until the answer is true. The query must be short and must not throw. */
     static void add(BooleanSupplier question) {
         LOCK.lock();
         try {
@@ -62,7 +62,7 @@ final class Polls {
         }
     }
 
-    /** All that there are; null, and the end of the thread, where there are none. */
+    /** Returns all current queries. If there are none, returns null, and the thread ends. */
     private static List<BooleanSupplier> next() {
         LOCK.lock();
         try {

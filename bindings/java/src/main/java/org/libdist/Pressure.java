@@ -8,12 +8,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * How much of libdist's memory Java's objects hold, which the garbage collector does not see. Where it is
- * much the collector is asked to come, as the JDK does for its own direct buffers: what was forgotten never
- * comes to more than is in use, or than a quarter of the heap.
+ * Tracks how much native memory Java objects hold, which the garbage collector does not see. If it is much, a
+ * collection is requested, as the JDK does for its own direct buffers, so that unreachable objects never hold
+ * more than what is in use or a quarter of the heap.
  */
 final class Pressure {
-    /** What may be held without asking. */
+    /** The amount that may be held without requesting a collection. */
     static final long FLOOR_BYTES = Math.max(Runtime.getRuntime().maxMemory() / 4, 1 << 26);
 
     private static final int TRIES = 8; // 255 ms together
@@ -28,7 +28,8 @@ final class Pressure {
     }
 
     /**
-     * Something holds so much from now on. May wait for the collector: not under locks that a cleaner takes.
+     * Records that an object now holds that many bytes. May wait for the garbage collector, so do not call it
+     * while holding a lock that a cleaner takes.
      */
     static void add(long bytes) {
         if (HELD_BYTES.addAndGet(bytes) > limitBytes) {
@@ -40,7 +41,7 @@ final class Pressure {
         HELD_BYTES.addAndGet(-bytes);
     }
 
-    /** Every thread that comes waits: none may allocate on while another asks. */
+    /** Requests a collection. All threads that arrive meanwhile wait, so that none allocates more. */
     private static void relieve() {
         ASKING.lock();
         try {
@@ -55,7 +56,7 @@ final class Pressure {
     }
 
     /**
-     * Returns when the cleaner has come to the end of what this collection has found, as far as can be seen.
+     * Returns when the cleaner has processed what this collection has found, as far as this can be detected.
      */
     private static void collect() {
         AtomicBoolean swept = new AtomicBoolean();

@@ -13,7 +13,7 @@ import org.libdist.internal.DistModule;
  * a call cancels it; a closure continues.
  */
 public final class RemoteValue extends NativeObject {
-    /** How soon a thread that waits sees that it was interrupted. */
+    /** How often a waiting thread checks whether it was interrupted. */
     private static final long GLANCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final Object from; // a client or a coordinator: its end would be that of the call
@@ -29,7 +29,7 @@ public final class RemoteValue extends NativeObject {
         this(handle, client, true);
     }
 
-    /** Of a closure. */
+    /** Creates the remote value of a closure. */
     RemoteValue(long handle, Coordinator coordinator) {
         this(handle, coordinator, false);
     }
@@ -111,7 +111,7 @@ public final class RemoteValue extends NativeObject {
             this.from = from;
         }
 
-        /** Completes it where the call has ended. */
+        /** Completes the future if the call has completed. */
         private synchronized boolean isOver() {
             if (isDone()) {
                 drop();

@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
-/** How variables of parameter servers are read and changed: what closures and coordinators have in common. */
+/** Reads and changes variables of parameter servers, for closures and coordinators. */
 final class RemoteVariables {
     private RemoteVariables() {}
 

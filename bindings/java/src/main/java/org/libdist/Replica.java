@@ -46,7 +46,8 @@ public final class Replica extends DeviceContext {
     }
 
     /**
-     * Its function begins on this thread. Returns the replica that the thread was before, for {@link #end}.
+     * Called when the function starts on this thread. Returns the previous replica of the thread, for {@link
+     * #end}.
      */
     Replica begin() {
         Replica outer = CURRENT.get();
@@ -57,7 +58,7 @@ public final class Replica extends DeviceContext {
         return outer;
     }
 
-    /** Its function is over: the native replica may go at any time. */
+    /** Called when the function has returned: the native replica may be destroyed at any time. */
     void end(Replica outer) {
         if (outer != null) {
             outer.covered = false;
@@ -87,13 +88,13 @@ public final class Replica extends DeviceContext {
         return byDefault;
     }
 
-    /** Whether this thread is in a function of a replica of that strategy. */
+    /** Returns whether this thread is in a function of a replica of that strategy. */
     static boolean isInside(Strategy strategy) {
         Replica current = CURRENT.get();
         return current != null && current.strategy == strategy;
     }
 
-    /** What a peer of this thread's replica threw, that a report speaks of; null: nothing that is known. */
+    /** Returns what a peer of this thread's replica threw and a report describes; null if it is not known. */
     static Throwable reasonHere(String report) {
         Replica current = CURRENT.get();
         return current == null || current.run == null ? null : current.run.reason(report);
@@ -160,7 +161,7 @@ public final class Replica extends DeviceContext {
                               : " waits for its logical devices: use what their function gets";
     }
 
-    /** Holds an object until the run is over. */
+    /** Keeps an object alive until the run has ended. */
     void keep(Object object) {
         if (run != null) {
             run.hold(object);
@@ -252,7 +253,7 @@ public final class Replica extends DeviceContext {
                 data.remaining(), options.tag, options.timeoutNanos);
     }
 
-    /** Native code begins at element 0. */
+    /** Returns a view that begins at element 0, where native code starts. */
     private static Buffer first(Buffer data) {
         return data.position() == 0 ? data : data.slice();
     }

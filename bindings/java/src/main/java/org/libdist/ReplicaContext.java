@@ -12,7 +12,7 @@ import org.libdist.internal.dist_update_options;
 public abstract class ReplicaContext extends Collectives<Void> {
     ReplicaContext() {}
 
-    /** The handle, where and while it may be used, for a function of libdist's. */
+    /** Returns the handle for a libdist function, or throws if it cannot be used here and now. */
     abstract long active(String function);
 
     /** Returns the strategy that runs this replica. */
@@ -23,7 +23,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
         void with(Uses uses, dist_collective_options options);
     }
 
-    /** A call with a collective's options, whose operator may throw. */
+    /** Makes a call with a collective's options, whose operator may throw. */
     private static void call(CollectiveOptions options, OptionsCall call) {
         Target reducer = options.reducerTarget();
         if (reducer == null) {

@@ -31,13 +31,13 @@ public class Request<T> extends CompletableFuture<T> {
         whenComplete((value, failure) -> call.cancel(null)); // nothing where it has ended
     }
 
-    /** Hands it to libdist. */
+    /** Passes the request to libdist. */
     Request<T> begin() {
         call.begin();
         return this;
     }
 
-    /** The request of libdist's, and the function, which know nothing of who holds the future. */
+    /** The native request and its function, which complete the future. */
     static class Call<T> extends RunCall {
         private final ReplicaFunction<T> function;
         private final SubmitOptions options;
@@ -55,7 +55,7 @@ public class Request<T> extends CompletableFuture<T> {
             this.options = options;
         }
 
-        /** The native call, which leaves a handle in out. */
+        /** Makes the native call, which stores a handle in {@code out}. */
         void submit(Uses now, long token, long queue, long[] out) {
             DistModule.submit(now.of(strategy), token, options.priority(), options.timeoutNanos(),
                     now.ofNullable(options.cancel()), queue, options.requestId(), out);
@@ -113,12 +113,15 @@ public class Request<T> extends CompletableFuture<T> {
             return out[0] != 0;
         }
 
-        /** Where it has ended, as far as is seen here, waits until that has arrived: nothing of it is left then. */
+        /**
+         * If the request has completed, as far as this thread can see, waits until its arrival has been
+         * processed, after which nothing of it remains.
+         */
         final void await() {
             await(() -> work == 0 || hasEnded());
         }
 
-        /** As {@link #await()}, of one that libdist has said to have ended. */
+        /** Same as {@link #await()}, for a request that libdist has reported as completed. */
         final void awaitArrival() {
             await(() -> true);
         }
@@ -148,7 +151,7 @@ public class Request<T> extends CompletableFuture<T> {
             }
         }
 
-        /** It has ended; `arrived` is a handle of its own. */
+        /** Processes the arrival of the completed request; {@code arrived} is a handle of its own. */
         void arrived(long arrived) {
             Throwable failure;
             synchronized (this) {

@@ -13,9 +13,9 @@ import org.libdist.internal.DistModuleConstants;
 import org.libdist.internal.ResolverAnswer;
 import org.libdist.internal.ResolverCallbacks;
 
-/** Answers for a {@link ResolverFunctions}, on the thread that asks. */
+/** Calls a {@link ResolverFunctions} on the thread that queries the resolver. */
 final class ResolverTarget extends Target {
-    /** What functions threw in the question that this thread asks. */
+    /** Holds what functions threw in the current query of this thread. */
     private static final ThreadLocal<Target> ASKING = new ThreadLocal<>();
 
     private static final ResolverCallbacks CALLBACKS = new ResolverCallbacks() {
@@ -46,7 +46,7 @@ final class ResolverTarget extends Target {
         this.functions = functions;
     }
 
-    /** A question, from which comes what a function of the user's threw. */
+    /** Makes a query and rethrows what a function of the program threw. */
     static <T> T asking(Supplier<T> question) {
         Target before = ASKING.get();
         Target asked = new Target() {};
@@ -61,7 +61,10 @@ final class ResolverTarget extends Target {
         }
     }
 
-    /** One bit for each question that is answered; the defaults of the others are answers too. */
+    /**
+     * Returns one bit for each query that is answered. The default implementations of the other methods count
+     * as answers too.
+     */
     int answered() {
         int all = 0;
         for (int question : new int[] {DistModuleConstants.RESOLVER_SPEC,

@@ -4,7 +4,7 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/** Whether somebody still wants the result of a function of the user's; there while that runs. */
+/** Detects when the result of a running function is no longer needed. */
 final class ResultCancel {
     private final String reason; // of the program's Cancel
     private final String over; // that the function has returned
@@ -25,7 +25,7 @@ final class ResultCancel {
         return cancelled;
     }
 
-    /** One that is signalled a few milliseconds later. */
+    /** Returns an object that is signalled, with a delay of a few milliseconds. */
     synchronized Cancel cancel() {
         if (handle == 0) {
             throw new DistException(Status.FAILED_PRECONDITION, over);
@@ -37,7 +37,7 @@ final class ResultCancel {
         return cancel;
     }
 
-    /** Whether there is nothing more to ask. */
+    /** Returns whether polling can stop. */
     private boolean signal() {
         Cancel told;
         synchronized (this) {
@@ -57,7 +57,7 @@ final class ResultCancel {
         return true;
     }
 
-    /** The function has returned. */
+    /** Ends this object after the function has returned. */
     void end() {
         Cancel ended;
         synchronized (this) {

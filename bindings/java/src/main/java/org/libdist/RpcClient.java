@@ -54,13 +54,13 @@ public final class RpcClient extends NativeObject {
         void with(long client, dist_rpc_call_options options);
     }
 
-    /** A call that waits for its result. */
+    /** Makes a call that waits for its result. */
     private void await(Uses uses, RpcCallOptions options, Call call) {
         long client = uses.of(this);
         Wait.run(uses, waits, options.cancel(), own -> call.with(client, options.toNative(uses, own)));
     }
 
-    /** The arguments as one value, until the call is over. */
+    /** Returns the arguments as one value, until the call has returned. */
     private static long tuple(Uses uses, Value[] arguments) {
         List<Value> items = Arrays.asList(Objects.requireNonNull(arguments, "arguments"));
         long[] out = new long[1];

@@ -41,7 +41,7 @@ public final class RpcContext {
         return wanted.cancel();
     }
 
-    /** The method has returned. */
+    /** Called after the method has returned. */
     void end() {
         wanted.end();
     }

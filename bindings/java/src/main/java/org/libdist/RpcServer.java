@@ -25,7 +25,7 @@ import org.libdist.internal.DistModule;
  * <p>A started server runs until close(), even if the program no longer refers to it.
  */
 public final class RpcServer extends NativeObject {
-    /** That serve: the collector leaves them alone. */
+    /** Keeps started servers alive. */
     private static final Set<RpcServer> STARTED = ConcurrentHashMap.newKeySet();
 
     /** Creates a server with default options. */
@@ -64,7 +64,7 @@ public final class RpcServer extends NativeObject {
                 target(fn), (uses, token) -> DistModule.dist_rpc_server_register(uses.of(this), name, token));
     }
 
-    /** It knows nothing of the server, which the collector may find. */
+    /** Static, so that the target does not refer to the server and the garbage collector can find it. */
     private static Target target(RpcMethod fn) {
         return new Target() {
             @Override

@@ -7,7 +7,8 @@ import java.util.List;
 import org.libdist.internal.DistModule;
 
 /**
- * One run: what its replicas leave behind is held until it is over, and an interrupt of its threads ends it.
+ * One run. It keeps what its replicas leave behind until it has ended, and an interrupt of its threads
+ * cancels it.
  */
 abstract class RunCall extends Target implements Cancel.Ended {
     final Strategy strategy;
@@ -29,7 +30,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         T call(Replica replica) throws Exception;
     }
 
-    /** Calls a function of the user's as a replica. */
+    /** Calls a function of the program as a replica. */
     final <T> T asReplica(long handle, Body<T> body) throws Exception {
         if (!begun) {
             begun = true;
@@ -51,7 +52,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         }
     }
 
-    /** Work that a replica's function has left under way: libdist brings it to its end. */
+    /** Keeps works that a replica's function has left in progress; libdist completes them. */
     final void leave(List<Work> works) {
         synchronized (left) {
             if (!over) {
@@ -68,7 +69,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         }
     }
 
-    /** One of its threads was interrupted: that ends this run, and none other. */
+    /** Cancels only this run, because one of its threads was interrupted. */
     final void interrupted(Thread thread) {
         synchronized (left) {
             if (interrupted != null || over) {
@@ -104,7 +105,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         void with(Uses uses, long token, long cancel);
     }
 
-    /** A call that {@link #cancel} ends; {@code given} does too, where it is not null. */
+    /** Makes a call that {@link #cancel} cancels, and {@code given} too, if it is not null. */
     private <X extends Exception> void cancellable(Cancel given, Cancellable call) throws X {
         long[] out = new long[1];
         DistModule.dist_cancel_create(out);
@@ -131,7 +132,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         }
     }
 
-    /** What run() throws where an interrupt ended the run. */
+    /** Returns the exception that run() throws if an interrupt has ended the run. */
     final DistException interruption() {
         Thread thread;
         synchronized (left) {
@@ -142,7 +143,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         return new DistException(Status.CANCELLED, what, new InterruptedException(what));
     }
 
-    /** The run is over. */
+    /** Cleans up after the run has ended. */
     final void settle() {
         List<Work> works;
         synchronized (left) {
@@ -154,7 +155,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         works.forEach(Work::settle);
     }
 
-    /** A run inside a run, whose thread's interrupts are the outer one's: they end both. */
+    /** Makes a run inside a run. Interrupts of the thread end both. */
     final <X extends Exception> void runWithin(Cancel given, Cancellable call) throws X {
         try {
             this.<X>cancellable(given, call);
@@ -163,7 +164,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         }
     }
 
-    /** The run itself. */
+    /** Makes the run. */
     final <X extends Exception> void run(Cancel given, Cancellable call) throws X {
         if (caller.isInterrupted() && !strategy.hasPeers()) { // other workers have to hear of it
             throw interruption();
@@ -181,7 +182,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
         }
     }
 
-    /** A report that an interrupt is behind says so. */
+    /** Adds the interrupt to a report that it has caused. */
     final Throwable explained(Throwable t) {
         boolean byInterrupt;
         synchronized (left) {

@@ -32,7 +32,7 @@ import org.libdist.internal.dist_server_options;
  * <p>A started server runs until close(), even if the program no longer refers to it.
  */
 public final class Server extends NativeObject {
-    /** That serve: the collector leaves them alone. */
+    /** Keeps started servers alive. */
     private static final Set<Server> STARTED = ConcurrentHashMap.newKeySet();
 
     private final Wait.Calls waits = new Wait.Calls(); // none of them ends but by stop()
@@ -116,13 +116,13 @@ public final class Server extends NativeObject {
                 update(fn), (uses, token) -> DistModule.dist_server_register_update(uses.of(this), text, token));
     }
 
-    /** A function for other processes: they read of what it throws, and no caller here. */
+    /** A function that other processes call. They receive what it throws; no caller in this process does. */
     private abstract static class Remote extends Target {
         @Override
         void keep(Throwable t) {}
     }
 
-    /** It knows nothing of the server, which the collector may find. */
+    /** Static, so that the target does not refer to the server and the garbage collector can find it. */
     private static Target closure(ClosureFunction fn) {
         return new Remote() {
             @Override
@@ -232,7 +232,10 @@ public final class Server extends NativeObject {
         super.close(); // the cleaner finds nothing left to do
     }
 
-    /** Lets calls of join() return, unless this is one of the server's functions. False: it is closed. */
+    /**
+     * Lets calls of join() return, unless this thread runs one of the server's functions. Returns false if
+     * the server is closed.
+     */
     private boolean leave() {
         if (owner.isClosed()) {
             return false;

@@ -109,17 +109,20 @@ public abstract class Serving extends CrossReplica {
         accepted.forEach(Request.Call::awaitArrival);
     }
 
-    /** Waits until those who wait for requests have been told of all that have ended. */
+    /** Waits until the futures of all completed requests have been completed. */
     final void awaitEnded() {
         Upcalls.requestsOf(self()).forEach(Request.Call::await);
     }
 
-    /** Whether functions of the program's run at the strategy's end, which must not wait for who ends it. */
+    /**
+     * Returns whether functions of the program run when the strategy ends. They must not wait for the thread
+     * that ends it.
+     */
     final synchronized boolean endsStates() {
         return states != null && states.ends();
     }
 
-    /** The strategy has ended. */
+    /** Called after the strategy has ended. */
     final void statesEnd() {
         instances(null);
     }

@@ -5,13 +5,15 @@ package org.libdist;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_coordinator_options;
 
-/** The one coordinator that a strategy has, and whose partitioner it asks. Whoever asks for it holds it. */
+/**
+ * The only coordinator of a strategy, with its partitioner. Each caller that asks for it becomes an owner.
+ */
 final class SharedCoordinator {
     private int holders;
     private long token; // of the partitioner; 0: none
     private volatile PartitionTarget partitioner;
 
-    /** Makes it, or gives the one that there is. */
+    /** Creates the coordinator, or returns the existing one. */
     synchronized long hold(Uses uses, long strategy, CoordinatorOptions options) {
         dist_coordinator_options raw = options.toNative(uses);
         PartitionTarget target = null;
@@ -35,7 +37,7 @@ final class SharedCoordinator {
         return out[0];
     }
 
-    /** Ends it with its last holder. */
+    /** Removes an owner; the last one ends the coordinator. */
     synchronized void drop(long handle) {
         DistModule.dist_coordinator_destroy(handle);
         if (--holders == 0) {

@@ -32,7 +32,7 @@ import org.libdist.internal.dist_strategy_properties;
  * }</pre>
  */
 public final class Strategy extends Serving {
-    /** For strategies that come back from libdist: the same object again. */
+    /** Finds the Java object of a native strategy. */
     private static final ConcurrentMap<Long, WeakReference<Strategy>> LIVE = new ConcurrentHashMap<>();
 
     private static final ThreadLocal<Strategy> DEFAULT = new ThreadLocal<>();
@@ -83,7 +83,9 @@ public final class Strategy extends Serving {
         }
     }
 
-    /** Where replicas run; null: on threads of libdist's, or that come in by themselves. */
+    /**
+     * Returns the executor that runs the replicas; null if they run on library threads or threads that enter.
+     */
     Executor executor() {
         return options == null ? null : options.executor();
     }
@@ -117,7 +119,7 @@ public final class Strategy extends Serving {
         }
     }
 
-    /** A strategy that libdist has given: one of Java's, or this thread's default one. */
+    /** Returns the object of a native strategy, which can be this thread's default strategy. */
     static Strategy known(long handle) {
         WeakReference<Strategy> reference = LIVE.get(handle);
         Strategy strategy = reference == null ? DEFAULT.get() : reference.get();
@@ -275,7 +277,7 @@ public final class Strategy extends Serving {
         }
     }
 
-    /** For who ends a run on threads of the program's: its strategy may be closed by now. */
+    /** Cancels a run on threads of the program, unless the strategy is closed by now. */
     void cancelIfOpen() {
         try {
             cancel();
@@ -386,12 +388,12 @@ public final class Strategy extends Serving {
         return askInt(DistModule::dist_strategy_num_replicas);
     }
 
-    /** Whether calls from outside may wait for other workers. */
+    /** Returns whether calls outside runs may wait for other workers. */
     boolean hasPeers() {
         return hasPeers;
     }
 
-    /** The id of this worker's first replica. */
+    /** Returns the id of this worker's first replica. */
     int firstReplica() {
         return hasPeers ? query().firstReplica() : firstReplica;
     }

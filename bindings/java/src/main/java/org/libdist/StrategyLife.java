@@ -13,8 +13,8 @@ import java.util.function.LongConsumer;
 import org.libdist.internal.DistModule;
 
 /**
- * A strategy's handle. The collector may find groups and plans in any order: the strategy goes after the
- * last of them.
+ * The handle of a strategy. The garbage collector may find groups and plans in any order, so the strategy is
+ * destroyed after the last of them.
  */
 final class StrategyLife extends Native {
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -40,7 +40,7 @@ final class StrategyLife extends Native {
         return super.isIdle() && !shuttingDown && !shutDown && dependents.isEmpty();
     }
 
-    /** Whether a call uses it, or it is closed. */
+    /** Returns whether a call uses the strategy, or it is closed. */
     synchronized boolean isUsed() {
         return users() > 0 || isClosed();
     }
@@ -53,7 +53,7 @@ final class StrategyLife extends Native {
         coming.add(run);
     }
 
-    /** A function of the run's has begun. */
+    /** Called when a function of the run starts. */
     synchronized void begins(RunCall run) {
         if (coming.remove(run)) {
             runs++;
@@ -61,7 +61,7 @@ final class StrategyLife extends Native {
         }
     }
 
-    /** The run is over, and the use that it was. */
+    /** Called when the run has ended; ends its use of the strategy. */
     synchronized void leaves(RunCall run) {
         if (!coming.remove(run)) {
             runs--;
@@ -69,7 +69,9 @@ final class StrategyLife extends Native {
         release();
     }
 
-    /** The life of something that has to end before the strategy; a shutdown ends it too. */
+    /**
+     * Returns the handle of an object that must be destroyed before the strategy; a shutdown destroys it too.
+     */
     Native dependent(String what, long handle, LongConsumer destroy) {
         Native dependent = new Native(what, handle, destroy) {
             @Override
@@ -107,18 +109,18 @@ final class StrategyLife extends Native {
         return dependent;
     }
 
-    /** Something that ends by itself has to end before the strategy. */
+    /** Registers an object that must be destroyed before the strategy. */
     synchronized void outlives(Native other) {
         dependents.add(other);
     }
 
-    /** That has ended. */
+    /** Called when such an object has been destroyed. */
     synchronized void goesWithout(Native other) {
         dependents.remove(other);
         endIfClosed();
     }
 
-    /** Ends what could not be ended before. */
+    /** Destroys what could not be destroyed before. */
     void collectRest() {
         for (int n = uncollected.size(); n > 0; n--) {
             Native next = uncollected.poll();
@@ -128,16 +130,16 @@ final class StrategyLife extends Native {
         }
     }
 
-    /** What the user's close() does: whether groups or plans are left libdist knows. */
+    /** Implements close(). libdist checks whether groups or plans still exist. */
     void closeUnused() {
         collectRest();
         closeUnused("a run or a request is under way: close the strategy after run() has returned");
     }
 
     /**
-     * What the user's close(Duration) does.
+     * Implements close(Duration).
      *
-     * @param hasPeers calls may wait for other workers
+     * @param hasPeers whether calls may wait for other workers
      */
     void shutDown(long timeoutNanos, boolean hasPeers) {
         long begun = System.nanoTime();
@@ -172,8 +174,9 @@ final class StrategyLife extends Native {
     }
 
     /**
-     * Whether all users but runs are done in time; under this object's lock, which waiting gives up. A run that may
-     * not have come to libdist yet ends there at once, for libdist must not take the handle from it.
+     * Returns whether all users except runs have finished in time. Requires this object's lock, which is
+     * released while waiting. A run that libdist may not know yet is cancelled here, because libdist must not
+     * take the handle from it.
      */
     private boolean awaitOthers(long timeoutNanos, boolean hasPeers) {
         long deadline = System.nanoTime() + timeoutNanos;
@@ -203,7 +206,7 @@ final class StrategyLife extends Native {
         return users() <= runs;
     }
 
-    /** The last user destroys it; runs end, so that there is a last one. */
+    /** Makes the last user destroy the strategy. Runs end, so there is a last one. */
     private void endWhenUnused() {
         cancel();
     }

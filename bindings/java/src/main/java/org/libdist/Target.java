@@ -7,8 +7,8 @@ import java.util.List;
 import org.libdist.internal.DistModule;
 
 /**
- * What a token stands for: a function of the user's and what belongs to its call. Subclasses override the one
- * method that libdist calls on them; what it throws is kept here and told to libdist, and {@link #cause}
+ * The object behind a token: a function of the program and the data of its call. Subclasses override the one
+ * method that libdist calls on them. What it throws is kept here and reported to libdist, and {@link #cause}
  * finds it again.
  */
 abstract class Target {
@@ -36,12 +36,12 @@ abstract class Target {
         throw unexpected();
     }
 
-    /** 0 ends the pass. */
+    /** Returns an element; 0 ends the pass. */
     long source(long index) throws Exception {
         throw unexpected();
     }
 
-    /** 0 ends the file. */
+    /** Returns an element; 0 ends the file. */
     long fileSource(long file, String name, long index) throws Exception {
         throw unexpected();
     }
@@ -70,7 +70,7 @@ abstract class Target {
         throw unexpected();
     }
 
-    /** A token of the state. */
+    /** Returns a token of the state. */
     long createState(long replica) throws Exception {
         throw unexpected();
     }
@@ -83,7 +83,7 @@ abstract class Target {
         throw unexpected();
     }
 
-    /** libdist no longer uses it. */
+    /** Called when libdist no longer uses the object. */
     void released() throws Exception {}
 
     void step(long replica, long batch) throws Exception {
@@ -135,7 +135,7 @@ abstract class Target {
         return new IllegalStateException("libdist called another kind of function than it was given");
     }
 
-    /** Keeps what a call threw. */
+    /** Keeps an exception of a call. */
     void keep(Throwable t) {
         synchronized (thrown) {
             if (thrown.size() < MOST_KEPT) {
@@ -144,7 +144,7 @@ abstract class Target {
         }
     }
 
-    /** Throws what a function threw that libdist asks for no status. */
+    /** Throws what a function threw that returns no status to libdist. */
     final void check() {
         Throwable cause = null;
         synchronized (thrown) {
@@ -162,7 +162,7 @@ abstract class Target {
         }
     }
 
-    /** Tells libdist on this thread, whose callers and peers read the text. Returns the status. */
+    /** Reports an exception to libdist on this thread, for callers and peers. Returns the status. */
     static int tell(Throwable t) {
         if (t instanceof DistException) {
             DistException e = (DistException) t;
@@ -184,8 +184,8 @@ abstract class Target {
     }
 
     /**
-     * What a failed call has come from: what the function threw that the report tells of, itself, and in it
-     * as suppressed what others threw by themselves; else the report.
+     * Returns the exception behind a failed call: what the function threw that the report describes, with the
+     * exceptions of other functions suppressed in it; otherwise the report.
      */
     final Throwable cause(DistException report) {
         synchronized (thrown) {
@@ -205,7 +205,7 @@ abstract class Target {
         }
     }
 
-    /** What a function threw by itself that a report to its peers speaks of; null: nothing. */
+    /** Returns what a function threw that a report to its peers describes; null if there is none. */
     final Throwable reason(String report) {
         synchronized (thrown) {
             for (Throwable t : thrown) {
@@ -218,8 +218,8 @@ abstract class Target {
     }
 
     /**
-     * How well it explains the report; 0: not at all, for libdist has only told it of the report or of
-     * others.
+     * Returns how well an exception explains the report. 0 means not at all: the exception only passes on the
+     * report or that of others.
      */
     private static int rank(Throwable t, DistException report) {
         boolean tellsOf = report.coreMessage().contains(Texts.of(text(t)));
@@ -233,7 +233,7 @@ abstract class Target {
         return t instanceof DistException && ((DistException) t).told();
     }
 
-    /** Throws what the function threw that the report speaks of, if it threw anything. */
+    /** Throws what the function threw that the report describes, if it threw anything. */
     final void rethrowOwn(DistException report) {
         Throwable cause = cause(report);
         if (cause != report) {
@@ -242,7 +242,7 @@ abstract class Target {
     }
 
     /**
-     * Throws what a function of the user's threw, an Error too: T is erased to Throwable, so nothing is
+     * Throws an exception of the program, which can be an Error. T is erased to Throwable, so nothing is
      * cast.
      */
     @SuppressWarnings("unchecked")

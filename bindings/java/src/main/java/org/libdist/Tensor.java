@@ -233,7 +233,7 @@ public final class Tensor {
         return (dtype.sizeBytes() == 2 ? bytes() : expect(DType.I16)).asShortBuffer();
     }
 
-    /** All memory that strides reach. */
+    /** Returns all memory that the strides reach. */
     ByteBuffer reachable() {
         return Buffers.at(address, Math.multiplyExact(capacity, dtype.sizeBytes()), memory);
     }
@@ -305,12 +305,12 @@ public final class Tensor {
         return numbers;
     }
 
-    /** Room for one tensor that native code describes. */
+    /** Returns an array for one tensor that native code describes. */
     static long[] room() {
         return new long[HEADER + 2 * 16];
     }
 
-    /** A tensor that native code has described; {@code memory} keeps its memory. */
+    /** Returns a tensor that native code has described; {@code memory} keeps its memory alive. */
     static Tensor described(long[] numbers, Object memory) {
         int ndim = (int) numbers[2];
         long[] shape = Arrays.copyOfRange(numbers, HEADER, HEADER + ndim);

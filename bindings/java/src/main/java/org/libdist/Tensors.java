@@ -137,7 +137,7 @@ public final class Tensors {
         return Math.toIntExact(tensor.size());
     }
 
-    /** Its elements without gaps: the memory itself, or a copy. */
+    /** Returns the elements without gaps: the memory itself, or a copy. */
     static ByteBuffer compact(Tensor tensor) {
         long[] strides = tensor.strides();
         if (strides == null) {

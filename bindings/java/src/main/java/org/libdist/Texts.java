@@ -6,16 +6,16 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Objects;
 
-/** Texts as they cross: UTF-8 bytes. */
+/** Converts texts to and from UTF-8 bytes for native code. */
 final class Texts {
     private Texts() {}
 
-    /** @param name the argument's, for who gave null */
+    /** @param name the name of the argument, for the exception if it is null */
     static byte[] bytes(String text, String name) {
         return bytes(Objects.requireNonNull(text, name));
     }
 
-    /** C's texts end at a NUL: one that has a NUL inside would be another one there. */
+    /** Throws if the text contains a NUL, because native texts end at a NUL. */
     static byte[] bytes(String text) {
         if (text.indexOf('\0') >= 0) {
             throw new IllegalArgumentException("a text has a NUL inside: \"" + shown(text) + "\"");
@@ -31,22 +31,22 @@ final class Texts {
         return text.replace("\0", "\\0");
     }
 
-    /** Of words for people, which come from anywhere: a NUL in them is shown, as \0. */
+    /** Converts a message, which can come from anywhere: a NUL in it is shown as \0. */
     static byte[] words(String text) {
         return bytes(escaped(text));
     }
 
-    /** null stays null. */
+    /** Converts a text; null stays null. */
     static byte[] orNull(String text) {
         return text == null ? null : bytes(text);
     }
 
-    /** null stays null. */
+    /** Converts bytes to a text; null stays null. */
     static String of(byte[] bytes) {
         return bytes == null ? null : new String(bytes, StandardCharsets.UTF_8);
     }
 
-    /** What native code has written, up to the zero at its end. */
+    /** Returns the text that native code has written, up to its terminating zero. */
     static String written(byte[] bytes) {
         int length = 0;
         while (length < bytes.length && bytes[length] != 0) {
@@ -55,7 +55,7 @@ final class Texts {
         return new String(bytes, 0, length, StandardCharsets.UTF_8);
     }
 
-    /** @param name the argument's, for who gave null */
+    /** @param name the name of the argument, for the exception if it is null */
     static byte[][] all(List<String> texts, String name) {
         return all(Objects.requireNonNull(texts, name));
     }

@@ -20,7 +20,7 @@ public final class Topology extends NativeObject {
         assignment = null;
     }
 
-    /** An assignment's topology: it ends with that. */
+    /** Wraps the topology of an assignment, which ends with the assignment. */
     Topology(long handle, DeviceAssignment assignment) {
         super(assignment);
         this.handle = handle;
@@ -185,7 +185,7 @@ public final class Topology extends NativeObject {
         void with(byte[] job, byte[] out);
     }
 
-    /** A device's name in a job, which may be null. */
+    /** Returns a device's name in a job, which may be null. */
     static String name(String job, WriteName write) {
         byte[] bytes = Texts.orNull(job);
         byte[] out = new byte[CrossReplica.NAME_BYTES + (bytes == null ? 0 : bytes.length)];

@@ -6,12 +6,15 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
 
-/** Who of several callers runs next on an executor: first come, first served. */
+/** Lets callers run on an executor one after another, in the order of arrival. */
 final class Turns {
     private final Deque<CompletableFuture<Void>> waiting = new ArrayDeque<>();
     private boolean taken;
 
-    /** Completes when it is the caller's turn; {@link #leave} follows, whether it came or not. */
+    /**
+     * Returns a future that completes when it is the caller's turn. {@link #leave} must follow, whether it
+     * has completed or not.
+     */
     synchronized CompletableFuture<Void> ask() {
         CompletableFuture<Void> turn = new CompletableFuture<>();
         if (taken) {
@@ -23,7 +26,7 @@ final class Turns {
         return turn;
     }
 
-    /** Gives a turn on, or no longer waits for it. */
+    /** Passes the turn on, or stops waiting for it. */
     synchronized void leave(CompletableFuture<Void> turn) {
         if (waiting.remove(turn)) {
             return;

@@ -4,7 +4,10 @@ package org.libdist;
 
 import java.util.function.LongConsumer;
 
-/** A handle whose end waits for functions of the user's, which may ask it something: so nothing is locked meanwhile. */
+/**
+ * A handle whose destruction waits for functions of the program. These may use the handle, so no lock is held
+ * meanwhile.
+ */
 class UnlockedNative extends Native {
     private boolean ending;
 
@@ -13,8 +16,8 @@ class UnlockedNative extends Native {
     }
 
     /**
-     * Ends it once nobody uses it any more. What is thrown leaves it as it was. False: it has ended, or another thread
-     * ends it.
+     * Destroys the handle when no call uses it any more. If that fails, the handle is unchanged. Returns
+     * false if it has been destroyed or another thread destroys it.
      */
     final boolean end(LongConsumer destroy) {
         if (!begin()) {

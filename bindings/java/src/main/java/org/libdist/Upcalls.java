@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.libdist.internal.Callbacks;
 import org.libdist.internal.DistModule;
 
-/** All calls of libdist's into Java: finds the target of a token, and lets nothing unwind. */
+/** Receives all calls from libdist into Java: finds the target of a token, and lets no exception escape. */
 final class Upcalls extends Callbacks {
     private static final ConcurrentMap<Long, Target> TARGETS = new ConcurrentHashMap<>();
     private static final AtomicLong LAST = new AtomicLong();
@@ -22,7 +22,7 @@ final class Upcalls extends Callbacks {
 
     private Upcalls() {}
 
-    /** A token, which is never used again. */
+    /** Returns a new token; tokens are never reused. */
     static long register(Target target) {
         long token = LAST.incrementAndGet();
         TARGETS.put(token, target);
@@ -37,12 +37,12 @@ final class Upcalls extends Callbacks {
         return LAST.get();
     }
 
-    /** How many tokens later than {@code token} stand for something. */
+    /** Returns how many tokens later than {@code token} are registered. */
     static int sizeSince(long token) {
         return (int) TARGETS.keySet().stream().filter(each -> each > token).count();
     }
 
-    /** What a token stands for; null: nothing any more. */
+    /** Returns the target of a token; null if it is no longer registered. */
     static Target known(long token) {
         return TARGETS.get(token);
     }
@@ -55,7 +55,7 @@ final class Upcalls extends Callbacks {
         return target;
     }
 
-    /** The requests of a strategy that libdist has. */
+    /** Returns the requests of a strategy that libdist still has. */
     static List<Request.Call<?>> requestsOf(Strategy strategy) {
         List<Request.Call<?>> all = new ArrayList<>();
         for (Target each : TARGETS.values()) {
@@ -72,8 +72,8 @@ final class Upcalls extends Callbacks {
     }
 
     /**
-     * A thread that functions are called on. One of libdist's goes from run to run: an interrupt that a
-     * function leaves on it, or that comes after its end, must not reach the next.
+     * A thread on which functions are called. Library threads serve many runs, so an interrupt that a
+     * function leaves on the thread, or that arrives after it, must not reach the next function.
      */
     private static final class Border {
         private static final ThreadLocal<Border> HERE = ThreadLocal.withInitial(Border::new);
@@ -81,7 +81,10 @@ final class Upcalls extends Callbacks {
         private final boolean isLibrarys = isLibrarys();
         private int depth;
 
-        /** A thread of Java's has come from Java's code: its first call is none of libdist's. */
+        /**
+         * Returns whether this is a library thread. A Java thread has come from Java code, so its first call
+         * is not one of libdist's.
+         */
         private static boolean isLibrarys() {
             return StackWalker.getInstance()
                     .walk(frames -> frames.reduce((newer, older) -> older))
@@ -110,7 +113,7 @@ final class Upcalls extends Callbacks {
         }
     }
 
-    /** The result; or the negative of a status, after telling what was thrown. */
+    /** Returns the result, or the negative of a status after reporting what was thrown. */
     private static long call(long token, Call call) {
         Target target = null;
         Border border = null;
@@ -129,8 +132,7 @@ final class Upcalls extends Callbacks {
     }
 
     /**
-     * For functions that libdist asks for no result: what they throw is kept, and found when the call is
-     * over.
+     * Calls a function that returns no result to libdist. What it throws is kept and found after the call.
      */
     private static void run(long token, Call call) {
         Target target = TARGETS.get(token);
@@ -188,7 +190,7 @@ final class Upcalls extends Callbacks {
         return element(token, target -> target.fileSource(file, Texts.of(name), index));
     }
 
-    /** null is the end. */
+    /** Calls a source; null is the end. */
     private static long element(long token, Call call) {
         long element = call(token, call);
         return element != 0

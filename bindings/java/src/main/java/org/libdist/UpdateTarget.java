@@ -6,7 +6,7 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_update_options;
 
-/** An update function of either kind, with what keeps the variable's memory while views of it are there. */
+/** An update function of either kind, which keeps the variable's memory alive while views of it exist. */
 final class UpdateTarget extends Target {
     private final Variable variable; // null: none
     private final UpdateFunction<?> plain;

@@ -8,13 +8,13 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 
-/** What a native call uses, held until the call is over: handles, memory, options. */
+/** Holds everything that a native call uses until the call has returned: handles, memory, options. */
 final class Uses implements AutoCloseable {
     private final List<NativeObject> acquired = new ArrayList<>(4);
     private final List<Object> kept = new ArrayList<>(4);
     private final List<Runnable> deferred = new ArrayList<>(2);
 
-    /** @param name the argument's, for who gave null; so are those below */
+    /** @param name the name of the argument, for the exception if it is null; also below */
     long of(NativeObject object, String name) {
         return of(Objects.requireNonNull(object, name));
     }
@@ -25,7 +25,7 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
-    /** As {@link #of}, of the strategy of a run that libdist is about to hear of. */
+    /** Same as {@link #of}, for the strategy of a run that is about to be passed to libdist. */
     long ofRun(Strategy strategy, RunCall run) {
         long handle = strategy.acquire();
         strategy.life().comes(run);
@@ -33,7 +33,7 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
-    /** As {@link #of}, of the strategy of a run, which a shutdown ends. */
+    /** Same as {@link #of}, for the strategy of a run, which a shutdown cancels. */
     long ofRun(Strategy strategy) {
         long handle = strategy.acquire();
         strategy.life().running(1);
@@ -42,7 +42,10 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
-    /** As {@link #of}, of the strategy of a call that may wait for other workers: an interrupt ends it. */
+    /**
+     * Same as {@link #of}, for the strategy of a call that may wait for other workers. An interrupt cancels
+     * the call.
+     */
     long waiting(Strategy strategy) {
         long handle = of(strategy, "strategy");
         if (strategy.hasPeers()) {
@@ -51,7 +54,9 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
-    /** As {@link #waiting}, where there is one: what is no call of the strategy's must not outlast it either. */
+    /**
+     * Same as {@link #waiting}, if there is a strategy, for calls on other objects that must not outlast it.
+     */
     void waitingForPeersOf(Strategy strategy) {
         if (strategy != null) {
             waiting(strategy);
@@ -83,7 +88,7 @@ final class Uses implements AutoCloseable {
         return tensor == null ? null : tensor(tensor, "tensor");
     }
 
-    /** null stays null: NULL. */
+    /** Describes tensors for native code; null stays null. */
     long[] tensors(List<Tensor> tensors) {
         if (tensors == null) {
             return null;
@@ -93,7 +98,7 @@ final class Uses implements AutoCloseable {
         return Tensor.numbers(copy);
     }
 
-    /** As {@link #tensors}, of tensors that are written. */
+    /** Same as {@link #tensors}, for tensors that are written. */
     long[] written(List<Tensor> tensors) {
         if (tensors != null) {
             tensors.forEach(Tensor::checkWritable);
@@ -101,7 +106,7 @@ final class Uses implements AutoCloseable {
         return tensors(tensors);
     }
 
-    /** As {@link #written(List)}, of a list that there has to be. */
+    /** Same as {@link #written(List)}, for a list that must not be null. */
     long[] written(List<Tensor> tensors, String name) {
         return written(Objects.requireNonNull(tensors, name));
     }
@@ -116,7 +121,7 @@ final class Uses implements AutoCloseable {
         return object;
     }
 
-    /** Something to do when the call is over. */
+    /** Registers an action for the end of the call. */
     void defer(Runnable action) {
         deferred.add(action);
     }

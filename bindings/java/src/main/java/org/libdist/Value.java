@@ -40,7 +40,7 @@ public final class Value extends NativeObject {
         this.parent = parent;
     }
 
-    /** Takes a reference over; 0 is null. */
+    /** Takes ownership of a reference; 0 is null. */
     static Value taken(long handle) {
         if (handle == 0) {
             return null;
@@ -50,12 +50,15 @@ public final class Value extends NativeObject {
         return value;
     }
 
-    /** One more reference to what a function is lent, for the time of that function; 0 is null. */
+    /**
+     * Returns a new reference to a value that a function receives, for the duration of that function; 0 is
+     * null.
+     */
     static Value borrowed(long handle) {
         return handle == 0 ? null : new Value(DistModule.dist_value_retain(handle), 0);
     }
 
-    /** {@code scope} closes it from now on, and none that had it before; null: none. */
+    /** Moves the value to {@code scope}, which closes it from now on; null means no scope. */
     void moveTo(ValueScope scope) {
         if (this.scope != null) {
             this.scope.forget(this);
@@ -71,7 +74,7 @@ public final class Value extends NativeObject {
         }
     }
 
-    /** One more reference, for native code to take over; null is 0. */
+    /** Returns a new reference that native code will own; 0 for null. */
     static long handedOver(Value value) {
         return value == null ? 0 : value.ask(DistModule::dist_value_retain);
     }
@@ -131,7 +134,7 @@ public final class Value extends NativeObject {
         }
     }
 
-    /** What native code holds by a token: the release ends it. */
+    /** An object that native code refers to by a token, until it releases it. */
     private static final class Kept extends Target {
         private final Object object;
 
@@ -140,7 +143,9 @@ public final class Value extends NativeObject {
         }
     }
 
-    /** What a function gets as its positional arguments: any value but a list or tuple is the only one. */
+    /**
+     * Returns the positional arguments of a function. A value that is not a list or tuple is the only one.
+     */
     static long arguments(Uses uses, CrossReplica strategy, Value args) {
         if (args == null) {
             return 0;
@@ -159,7 +164,7 @@ public final class Value extends NativeObject {
         return tuple[0];
     }
 
-    /** The arguments that a value is: the other way round. */
+    /** Returns the arguments that a value holds: the inverse of {@link #arguments}. */
     static List<Value> positional(Value args) {
         if (args == null) {
             return List.of();
@@ -323,7 +328,7 @@ public final class Value extends NativeObject {
         return item == 0 ? null : new Value(item, whole());
     }
 
-    /** The value that it is an item of, however deep; else itself. */
+    /** Returns the outermost value of which this is an item, or this value. */
     Value whole() {
         return parent == null ? this : parent;
     }
@@ -377,7 +382,7 @@ public final class Value extends NativeObject {
         });
     }
 
-    /** A reference that a view of the value's memory has. */
+    /** A reference that a view of the value's memory holds. */
     private static final class Memory {
         Memory(long handle, Tensor view) {
             long retained = DistModule.dist_value_retain(handle);

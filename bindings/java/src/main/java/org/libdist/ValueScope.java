@@ -37,7 +37,7 @@ public final class ValueScope implements AutoCloseable {
         INNERMOST.set(this);
     }
 
-    /** A value that this thread has come by is its innermost scope's. */
+    /** Adds a value that this thread has received to its innermost scope. */
     static void enter(Value value) {
         ValueScope innermost = INNERMOST.get();
         if (innermost != null) {

@@ -13,7 +13,7 @@ import org.libdist.internal.dist_drift;
 
 /** A tensor that outlives runs, with one copy for each replica or one copy for all. */
 public final class Variable extends NativeObject {
-    /** One object for one variable, however it is come by: closing it must be seen by all. */
+    /** Maps each native variable to one Java object, so that all users see when it is closed. */
     private static final ConcurrentMap<Long, WeakReference<Variable>> LIVE = new ConcurrentHashMap<>();
 
     private Variable(Native owner) {
@@ -68,7 +68,10 @@ public final class Variable extends NativeObject {
                 handle, DistModule::dist_variable_destroy, DistModule::dist_variable_destroy, sizeBytes);
     }
 
-    /** One that a strategy has by its name: close() ends it, unless the strategy has ended it before. */
+    /**
+     * Returns a variable that a strategy knows by its name. close() destroys it, unless the strategy has
+     * already done so.
+     */
     static Variable ofStrategy(long handle, Strategy strategy) {
         return known(handle, h -> {
             if (!strategy.owner.isClosed()) {
@@ -77,7 +80,7 @@ public final class Variable extends NativeObject {
         });
     }
 
-    /** One that libdist has given, and somebody else ends: close() only lets go of it. 0: none. */
+    /** Returns a variable that another owner destroys; close() only releases the object. 0 means none. */
     static Optional<Variable> found(long handle) {
         return handle == 0 ? Optional.empty() : Optional.of(known(handle, h -> {}));
     }
@@ -178,7 +181,7 @@ public final class Variable extends NativeObject {
         });
     }
 
-    /** What keeps the variable's memory: for views, which may outlive it. */
+    /** Keeps the variable's memory alive for views, which may outlive the variable. */
     static final class Memory {
         Memory(long handle) {
             long[] value = new long[1];

@@ -41,7 +41,7 @@ public final class Versions<T> extends NativeObject {
         this.release = release;
     }
 
-    /** The check of the argument comes first. */
+    /** Checks the argument before the native object is created. */
     private static long createFor(Consumer<?> release) {
         return create();
     }
@@ -52,7 +52,10 @@ public final class Versions<T> extends NativeObject {
         return out[0];
     }
 
-    /** A handle whose end calls a function of the user's, which may ask it something: nothing is locked meanwhile. */
+    /**
+     * A handle whose destruction calls a function of the program. That function may use the handle, so no
+     * lock is held meanwhile.
+     */
     private static final class Series extends Native {
         private boolean due;
 
@@ -95,7 +98,7 @@ public final class Versions<T> extends NativeObject {
         }
     }
 
-    /** What a version's token stands for, until it is released. */
+    /** A published version, which libdist knows by a token until it is released. */
     private static final class Published<T> extends Target {
         private final T content;
         private final Consumer<? super T> release;
@@ -159,7 +162,7 @@ public final class Versions<T> extends NativeObject {
         }
     }
 
-    /** The version that a replica's run sees. */
+    /** Returns the version that a replica's run sees. */
     @SuppressWarnings("unchecked") // what publish() got
     Version<T> seenBy(long replica) {
         long[] token = new long[1];

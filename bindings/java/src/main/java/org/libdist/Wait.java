@@ -7,7 +7,10 @@ import java.util.Set;
 import java.util.function.LongConsumer;
 import org.libdist.internal.DistModule;
 
-/** A call that waits: an interrupt of its thread ends it, and the end of what it is of, and a Cancel. */
+/**
+ * A blocking call that can be cancelled by an interrupt of its thread, by the end of the object that it uses,
+ * and by a {@link Cancel}.
+ */
 final class Wait implements Cancel.Ended {
     private static final String INTERRUPTED = "the thread that calls was interrupted";
 
@@ -16,7 +19,7 @@ final class Wait implements Cancel.Ended {
 
     private Wait() {}
 
-    /** The calls that wait of something that may end meanwhile. */
+    /** The blocking calls of an object that may end meanwhile. */
     static final class Calls {
         private final Set<Wait> waits = new HashSet<>();
         private String over; // why they end; null: they do not
@@ -32,7 +35,7 @@ final class Wait implements Cancel.Ended {
             waits.remove(wait);
         }
 
-        /** Ends those that wait, and all that come. */
+        /** Cancels the blocking calls, and all later ones. */
         synchronized void end(String reason) {
             over = reason;
             waits.forEach(wait -> wait.cancel(reason));
@@ -52,10 +55,10 @@ final class Wait implements Cancel.Ended {
     }
 
     /**
-     * Does a call with a cancel object of its own.
+     * Makes a call with a cancel object of its own.
      *
-     * @param calls it is one of these
-     * @param given ends it too; null: none
+     * @param calls the calls to which it belongs
+     * @param given cancels it too; null means none
      */
     static void run(Uses uses, Calls calls, Cancel given, LongConsumer call) {
         new Wait().begin(uses, calls, given, call);

@@ -69,7 +69,7 @@ public final class Work extends CompletableFuture<Void> {
         Reference.reachabilityFence(used);
     }
 
-    /** After the replica's function, when libdist has brought to its end what was left. */
+    /** Called after the replica's function, when libdist has completed works that were left in progress. */
     void settle() {
         try {
             int[] done = new int[1];

@@ -5,8 +5,9 @@ package org.libdist;
 import org.libdist.internal.DistModule;
 
 /**
- * A call from outside runs that may wait for other workers, which an interrupt of its thread ends: the strategy
- * is cancelled, again and again until the call is over, which may only be on its way to the wait.
+ * A call outside runs that may wait for other workers, and that an interrupt of its thread cancels. The
+ * strategy is cancelled repeatedly until the call returns, because the call may not have reached its wait
+ * yet.
  */
 final class WorkerWait {
     private static final long AGAIN_MILLIS = 5;

@@ -17,9 +17,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Loads the native libraries: of the folder that -Ddist.native=DIR names, and no other then; else those in
- * the jar, through a temporary folder; else what -Djava.library.path or the system has. An error says what
- * was tried and why it did not do.
+ * Loads the native libraries: only from the folder that -Ddist.native=DIR names, if it is set; otherwise from
+ * the jar, through a temporary folder; otherwise from -Djava.library.path or the system. An error states what
+ * was tried and why it failed.
  */
 final class NativeLoader {
     private static final String OVERRIDE = "dist.native";
