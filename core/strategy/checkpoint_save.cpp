@@ -198,7 +198,7 @@ class ShardedSave {
       const char* const path = shards_[shard].c_str();
       const Status status = about_file(name_of_path(path), check_shard(path, static_cast<int32_t>(shard)));
       if (!status.ok())
-        return fail(status.code(), "%s; all workers need to have the same folder", last_error().message);
+        return reworded("%s; all workers need to have the same folder", last_error().message);
     }
     return kOk;
   }
