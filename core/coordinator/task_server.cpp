@@ -322,9 +322,16 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
   }
   {
     const std::scoped_lock lock(mutex_);
-    if (end_ != End::kNot) return fail(DIST_UNAVAILABLE, "the server ends");
+    if (end_ != End::kNot) {
+      return fail(DIST_ABORTED,
+                  "this server has ended with its coordinator; start a new server for another one");
+    }
     if (watch_ && epoch_ != numbers[0]) {
-      return fail(DIST_ALREADY_EXISTS, "another coordinator has this server");
+      // A coordinator that is silent may be gone, and its successor may try again.
+      const int64_t silent_ns = watch_->silent_ns();
+      if (silent_ns < lease_ns_ / 2) return fail(DIST_ALREADY_EXISTS, "another coordinator uses this server");
+      return fail(DIST_UNAVAILABLE, "another coordinator uses this server, and has been silent for %s",
+                  DurationText(silent_ns).text);
     }
     // A parameter server that its coordinator has lost would start again without variables. One that has no
     // variables yet may receive the greeting again, because the first answer may have been lost with its
