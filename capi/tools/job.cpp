@@ -279,7 +279,43 @@ void Job::judge(Task& task, const siginfo_t& end) {
   if (end.si_status != 0) {
     return failed(task, name + " exited with status " + std::to_string(end.si_status), end.si_status);
   }
-  if (setup_.options.ps > 0 && plan_of(task).is_chief()) begin_closing();
+  task.has_succeeded = true;
+  if (setup_.options.ps > 0) {
+    if (plan_of(task).is_chief()) begin_closing();
+  } else if (has_succeeded()) {
+    on_success();
+  }
+}
+
+// Worker 0 may be on another machine. Then this one only knows that a task is the last one of this machine.
+bool Job::has_succeeded() const {
+  const Options& options = setup_.options;
+  if (options.ps > 0 || options.restarts == 0 || options.restart == RestartWhat::kJob) return false;
+  const auto succeeded = [](const Task& task) { return task.has_succeeded; };
+  if (tasks_.front().place == 0) return succeeded(tasks_.front());
+  return std::count_if(tasks_.begin(), tasks_.end(), succeeded) + 1 >=
+             static_cast<std::ptrdiff_t>(tasks_.size()) &&
+         tasks_.size() > 1;
+}
+
+void Job::on_success() {
+  start_nobody();
+  const bool is_any_restarted = std::any_of(
+      tasks_.begin(), tasks_.end(), [](const Task& task) { return task.pid > 0 && task.restarts > 0; });
+  if (is_any_restarted && deadline_ == kNever) deadline_ = now() + setup_.options.grace_ns;
+}
+
+void Job::end_stragglers() {
+  const std::string grace = seconds(setup_.options.grace_ns);
+  for (const Task& task : tasks_) {
+    if (task.pid <= 0 || task.restarts == 0) continue;
+    say(plan_of(task).name() + ", which was started again, did not end within " + grace +
+        " after the others: " + signal_name(straggler_signal_) + " was sent");
+    kill(-task.pid, straggler_signal_);
+    kill(-task.pid, SIGCONT);
+    deadline_ = now() + setup_.options.grace_ns;
+  }
+  straggler_signal_ = SIGKILL;
 }
 
 // Only a worker can be restarted on its own. The variables of a ps, and the chief's knowledge of the work,
@@ -296,6 +332,7 @@ Job::Answer Job::answer_to(const Task& failed) const {
 }
 
 void Job::failed(Task& task, const std::string& how, int status) {
+  if (has_succeeded()) return say(how + " after the job had ended: it is not started again");
   switch (answer_to(task)) {
     case Answer::kEnd: return finish_as(task, how, status);
     case Answer::kRestartTask: return restart_task(task, how);
@@ -349,6 +386,7 @@ void Job::on_all_ended() {
     deadline_ = kNever;
     for (Task& task : tasks_) {
       ++task.restarts;
+      task.has_succeeded = false;
       task.start_at = now() + restart_after_;
     }
   }
@@ -369,6 +407,7 @@ void Job::on_deadline() {
     own_err_.drop();
     return;
   }
+  if (phase_ == Phase::kRunning) return end_stragglers();
   const bool is_closing = phase_ == Phase::kClosing;
   const std::string grace = seconds(setup_.options.grace_ns);
   for (const Task& task : tasks_) {

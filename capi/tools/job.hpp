@@ -10,7 +10,9 @@
 //        │                                            ▼
 //        └── a failure, a signal, no output ───────► kEnding  all are being ended
 //
-// Without ps, a job is over when all of its tasks have succeeded.
+// Without ps, a job is over when all of its tasks have ended. Workers end together, so once worker 0 has succeeded in a
+// job whose tasks can be restarted, none is: it would find no other worker. Tasks that were restarted before have the
+// grace period to end by themselves.
 #pragma once
 
 #include <signal.h>
@@ -68,6 +70,7 @@ class Job {
     Stream out;
     Stream err;
     pid_t pid = -1;  // -1: not running
+    bool has_succeeded = false;
     int32_t restarts = 0;
     int64_t start_at = kNever;
   };
@@ -95,6 +98,11 @@ class Job {
   void restart_task(Task& task, const std::string& how);
   void restart_job(const std::string& how);
   void go_on_without(const Task& task, const std::string& how);
+  // Whether the workers' work is done, so that a task that fails now is neither restarted nor a failure of the job.
+  bool has_succeeded() const;
+  void on_success();
+  // Ends restarted tasks that have not ended by themselves.
+  void end_stragglers();
   // Counts a restart and returns the delay before it.
   int64_t next_restart(std::string* which);
   void on_all_ended();
@@ -124,7 +132,8 @@ class Job {
   int told_by_ = 0;            // the signal that ends the job
   int64_t deadline_ = kNever;  // for tasks that must end
   int64_t restart_after_ = 0;  // in ns, for restarting the whole job
-  bool is_over_ = false;       // nothing runs or will be started
+  int straggler_signal_ = SIGTERM;
+  bool is_over_ = false;  // nothing runs or will be started
   int status_ = 0;
   std::string cause_;  // reason for status_; printed when all tasks have ended
 };

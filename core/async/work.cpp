@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/comm/standstill.hpp"
+
 namespace dist {
 namespace {
 
@@ -235,9 +237,12 @@ Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
     if (timeout_ns == 0) timeout_ns = group.timeout_ns();
     const AnyWork any(works, n);
     const BlockedHere blocked(group.wait_graph(), group.seat(works[0]->rank()), any);
+    Standstill standstill;
     for (;;) {
       int64_t waited_ns = 0;
-      const Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);
+      Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);
+      const bool forgiven = standstill.forgives();
+      if (forgiven) overdue = Trouble::kNone;
       for (std::size_t i = 0; i < n; ++i) {
         works[i]->check(waited_ns);
         if (overdue != Trouble::kNone && works[i]->waits()) works[i]->end_late(overdue, waited_ns);
@@ -245,8 +250,9 @@ Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
       // acquire keeps this load before done(), so that a later change of the word ends the sleep.
       const uint32_t seen = group.progress().value.load(std::memory_order_acquire);
       if (done()) break;
-      group.progress().sleep(seen, longest_sleep(works, n, timeout_ns - waited_ns, timeout_ns > 0),
-                             group.policy(), [&] { return worth_a_look(works, n); });
+      group.progress().sleep(
+          seen, forgiven ? kLookNs : longest_sleep(works, n, timeout_ns - waited_ns, timeout_ns > 0),
+          group.policy(), [&] { return worth_a_look(works, n); });
       if (at < n || done()) break;
     }
   }

@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepends the file name to the message of an error about that file.
+// Adds to the message of an error, such as the name of the file that it is about. The error keeps everything else, for
+// example the worker at fault.
 #pragma once
 
+#include <cstdarg>
+#include <cstdio>
 #include <cstring>
 
 #include "core/base/status.hpp"
 #include "core/checkpoint/header.hpp"
 
 namespace dist {
+
+// Replaces the message of this thread's latest failure, which may be one of the arguments.
+[[gnu::format(printf, 1, 2)]] inline Status reworded(const char* format, ...) noexcept {
+  ErrorRecord record = last_error();
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(record.message, sizeof record.message, format, arguments);
+  va_end(arguments);
+  return fail(record);
+}
 
 // Returns `status`. Only the end of a long path is shown.
 inline Status about_file(const char* path, Status status) noexcept {
@@ -17,8 +30,11 @@ inline Status about_file(const char* path, Status status) noexcept {
   const char* shown = length > kMost ? path + length - kMost : path;
   // Do not start inside a UTF-8 character.
   while ((static_cast<unsigned char>(*shown) & 0xC0u) == 0x80u) ++shown;
-  return fail(status.code(), "\"%s%s\": %s", shown == path ? "" : "...", Shown(shown).c_str(),
-              last_error().message);
+  char prefix[kMost * 5];
+  std::snprintf(prefix, sizeof prefix, "\"%s%s\": ", shown == path ? "" : "...", Shown(shown).c_str());
+  // Another worker's report may already name the file.
+  if (std::strncmp(last_error().message, prefix, std::strlen(prefix)) == 0) return status;
+  return reworded("%s%s", prefix, last_error().message);
 }
 
 }  // namespace dist

@@ -11,6 +11,9 @@
 namespace dist {
 namespace {
 
+// Room for several reasons why a worker could not be reached.
+constexpr std::size_t kWhyBytes = 640;
+
 [[gnu::format(printf, 2, 3)]] void append(ErrorRecord& report, const char* format, ...) noexcept {
   const std::size_t used = std::strlen(report.message);
   va_list arguments;
@@ -31,7 +34,7 @@ ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status
 
 ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   ErrorRecord report = of_worker(round, worker, DIST_UNAVAILABLE);
-  char why[768];  // most of a message: it may contain paths
+  char why[kWhyBytes];
   transport_.why_lost(worker, why, sizeof why);
   if (!transport_.reaches_others()) {
     append(report, "worker %d cannot be reached%s%s", named(worker), *why == '\0' ? "" : ": ", why);
@@ -166,7 +169,7 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   if (report.code == DIST_DEADLINE_EXCEEDED) {
     // Add what is known about the connection to the first worker that did not arrive.
     for (int w = 0; w < n; ++w) {
-      char why[400] = "";
+      char why[kWhyBytes] = "";
       if (w != me_ && named(w) == report.culprit.worker) transport_.why_lost(w, why, sizeof why);
       if (*why != '\0') append(report, " Last known state: %s", why);
     }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/comm/standstill.hpp"
+
 namespace dist {
 namespace {
 
@@ -210,11 +212,13 @@ Status WorkerMeeting::hear_of_run_before(Group& group, uint64_t* out_failed) noe
 Status WorkerMeeting::await_run_before(Group& group) noexcept {
   Word& word = group.progress();
   const int64_t start_ns = host_.now_ns();
+  Standstill standstill;
   for (int missing = -1; !look_for_run_before(&missing);) {
     transport_.progress();
     if (group.poisoned()) return group.failure();
     int64_t waited_ns = 0;
-    if (group.overdue(start_ns, timeout_ns_, &waited_ns) != Trouble::kNone) {
+    const bool forgiven = standstill.forgives();
+    if (group.overdue(start_ns, timeout_ns_, &waited_ns) != Trouble::kNone && !forgiven) {
       return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished the previous run within %.3g s",
                         missing, static_cast<double>(waited_ns) * 1e-9);
     }
@@ -232,6 +236,7 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
   Incoming& leader = leave_of(peer(0));
   Word& word = group_.progress();
   const int64_t start_ns = host_.now_ns();
+  Standstill standstill;
   while (!leader.transfer.over()) {
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     transport_.progress();
@@ -239,7 +244,8 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
     if (cancelled.load(std::memory_order_relaxed))
       return dist::fail(DIST_CANCELLED, "the wait for worker %d to finish its run was cancelled", named(0));
     const int64_t waited_ns = host_.now_ns() - start_ns;
-    if (timeout_ns_ > 0 && waited_ns >= timeout_ns_) {
+    const bool forgiven = standstill.forgives();
+    if (timeout_ns_ > 0 && waited_ns >= timeout_ns_ && !forgiven) {
       return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished its run within %.3g s", named(0),
                         static_cast<double>(waited_ns) * 1e-9);
     }
@@ -273,6 +279,7 @@ template <class Over>
 Status WorkerMeeting::await(Over&& over) noexcept {
   Word& word = group_.progress();
   if (over()) return kOk;
+  Standstill standstill;
   for (;;) {
     // acquire keeps this load before the checks: whatever happens after them ends the sleep.
     const uint32_t seen = word.value.load(std::memory_order_acquire);
@@ -285,8 +292,10 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     }
     if (Found found; find_trouble(*round_, &found)) return fail_all(found);
     int64_t waited_ns = 0;
+    const bool forgiven = standstill.forgives();
     const Trouble late = group_.overdue(start_ns_, limit_ns_, &waited_ns);
-    if (late != Trouble::kNone) return fail_all({report_of(*round_, late, waited_ns)});
+    if (late != Trouble::kNone && !forgiven && transport_.up_to_date())
+      return fail_all({report_of(*round_, late, waited_ns)});
     const auto changed = [&] {
       return word.value.load(std::memory_order_seq_cst) != seen || group_.poisoned();
     };

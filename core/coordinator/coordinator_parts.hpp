@@ -70,6 +70,7 @@ struct Coordinator::Server {
   Ref<RpcClient> client;
   State state = State::kAway;
   int64_t retry_ns = 0;          // when to send hello again; 0: not
+  int64_t ended_since_ns = 0;    // since when it answers that it has ended; 0: it does not
   std::size_t num_prepared = 0;  // number of per-worker values that it has
   std::size_t known = 0;         // number of directory entries that it has
   std::pmr::vector<int64_t> in_flight;

@@ -18,6 +18,13 @@ constexpr int64_t kRetryNs = 500'000'000;
 constexpr int64_t kMostEndNs = 5'000'000'000;
 constexpr int64_t kMostGreetingNs = 2'000'000'000;  // gRPC retries within a second
 
+// Whether a server that answers a greeting with this status would give the same answer again. A server that cannot be
+// reached, or is ending, may be another one the next time.
+bool is_final(dist_status answer) noexcept {
+  return answer == DIST_FAILED_PRECONDITION || answer == DIST_ALREADY_EXISTS ||
+         answer == DIST_INVALID_ARGUMENT;
+}
+
 }  // namespace
 
 // ---- Events ----
@@ -202,16 +209,26 @@ void Coordinator::heard_hello(Server& server) {
   forget(server.hello);
   if (!said.ok()) {
     server.why = why.message;
-    if (said.code() == DIST_FAILED_PRECONDITION) {
-      // The server would give the same answer again.
-      fatal_ = why;
-      end_all(said.code(), why.message);
+    // A server that has ended may be about to make room for its successor at this address.
+    const int64_t now = steady_now_ns();
+    if (said.code() != DIST_ABORTED) {
+      server.ended_since_ns = 0;
+    } else if (server.ended_since_ns == 0) {
+      server.ended_since_ns = now;
+    }
+    const bool stays = server.ended_since_ns != 0 && now - server.ended_since_ns >= calls_->lease_ns();
+    if (stays || is_final(said.code())) {
+      (void)fail(DIST_FAILED_PRECONDITION, "/job:%s/task:%d at %s: %s", server.ps ? kPsJob : kWorkerJob,
+                 server.index, server.client->address(), why.message);
+      fatal_ = last_error();
+      end_all(fatal_.code, fatal_.message);
       return;
     }
-    server.retry_ns = steady_now_ns() + kRetryNs;
+    server.retry_ns = now + kRetryNs;
     next_retry_ns_ = std::min(next_retry_ns_, server.retry_ns);
     return;
   }
+  server.ended_since_ns = 0;
   ValueRef message;
   if (!make_message(memory(), {epoch_}, {}, &message).ok() ||
       !server.client->begin("dist.watch", message.get(), {-1, nullptr, &server.watch}, &server.watch.call)

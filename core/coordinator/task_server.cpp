@@ -327,9 +327,18 @@ Status TaskServer::hello(std::span<const int64_t> numbers, const Value& message)
   }
   {
     const std::scoped_lock lock(mutex_);
-    if (end_ != End::kNot) return fail(DIST_UNAVAILABLE, "the server ends");
+    if (end_ != End::kNot) {
+      return fail(DIST_ABORTED,
+                  "this server has ended with its coordinator. Start a new server for another one.");
+    }
     if (watch_ && epoch_ != numbers[0]) {
-      return fail(DIST_ALREADY_EXISTS, "this server already belongs to another coordinator");
+      // A coordinator that is silent may be gone, and its successor may try again.
+      const int64_t silent_ns = watch_->silent_ns();
+      if (silent_ns < lease_ns_ / 2)
+        return fail(DIST_ALREADY_EXISTS, "this server already belongs to another coordinator");
+      return fail(DIST_UNAVAILABLE,
+                  "this server belongs to another coordinator, which has been silent for %s",
+                  DurationText(silent_ns).text);
     }
     // A parameter server that its coordinator has lost would start again without variables. One that has no
     // variables yet may receive the greeting again, because the first answer may have been lost with its

@@ -106,6 +106,8 @@ class IncomingCall : public Counted {
   CallMessage& request() const noexcept { return *request_; }
   // How long the client waits, counted from the call's arrival; 0: not specified.
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
+  // How long ago the client was last heard of.
+  virtual int64_t silent_ns() const noexcept { return 0; }
   // Must be called once, on any thread. `status` must be a known status. `answer` is used if it is OK. The
   // client may no longer be waiting.
   virtual void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept = 0;

@@ -32,6 +32,8 @@ struct HostAndPort {
 
   // Whether it is written as a loopback address. 127.1.2.3 is one; a name that merely begins like one is not.
   bool is_loopback() const noexcept;
+  // Whether the host is an IP address and not a name.
+  bool is_number() const noexcept;
 };
 
 // Parses "host:port" or "[v6]:port" with a port from `least_port` to 65535. Returns false if the text is

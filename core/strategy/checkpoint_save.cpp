@@ -197,8 +197,7 @@ class ShardedSave {
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
       const char* const path = shards_[shard].c_str();
       const Status status = about_file(name_of_path(path), check_shard(path, static_cast<int32_t>(shard)));
-      if (!status.ok())
-        return fail(status.code(), "%s. All workers must see the same folder.", last_error().message);
+      if (!status.ok()) return reworded("%s. All workers must see the same folder.", last_error().message);
     }
     return kOk;
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/strategy/worker_network.hpp"
 
+#include <algorithm>
 #include <memory_resource>
 #include <vector>
 
 #include "core/engine/grpc_network.hpp"
+#include "core/engine/link_security.hpp"
 
 namespace dist {
 namespace {
@@ -62,6 +64,19 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   return kOk;
 }
 
+// Whether it is known that the workers are not on loopback. Names are not resolved when a strategy is created.
+bool is_off_loopback(Memory& memory, const WayOptions& options, const WorkerPlace& place,
+                     const JobSettings& settings) {
+  Ref<ClusterSpec> spec;
+  if (!options.cluster_resolver->spec(&spec).ok()) return false;
+  std::pmr::vector<const char*> addresses = addresses_of(memory, *spec, place.job.text);
+  if (!settings.bind_address.empty()) addresses.push_back(settings.bind_address.c_str());
+  return std::any_of(addresses.begin(), addresses.end(), [](const char* each) {
+    HostAndPort address;
+    return parse_address(each, 0, &address) && address.is_number() && !address.is_loopback();
+  });
+}
+
 }  // namespace
 
 Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& place,
@@ -77,10 +92,15 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
   Ref<Network> network;
   const Status made = create_grpc(memory, options, place, settings, {}, &network);
   if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
-  // Permanent mistakes, such as an address without a port, are always errors.
-  const bool hopeless = made.code() == DIST_INVALID_ARGUMENT || made.code() == DIST_RESOURCE_EXHAUSTED;
-  if (wanted != DIST_TRANSPORT_AUTO || hopeless) return made;
-  out->emplace(last_error().message);
+  // Permanent mistakes are always errors: an address without a port, or addresses off loopback without TLS and without
+  // permission for plain text.
+  const ErrorRecord why = last_error();
+  const bool exposed =
+      made.code() == DIST_FAILED_PRECONDITION && is_off_loopback(memory, options, place, settings);
+  const bool hopeless =
+      exposed || made.code() == DIST_INVALID_ARGUMENT || made.code() == DIST_RESOURCE_EXHAUSTED;
+  if (wanted != DIST_TRANSPORT_AUTO || hopeless) return fail(why);
+  out->emplace(why.message);
   return kOk;
 }
 

@@ -42,8 +42,9 @@
  *   - dist_server_join() returns when the coordinator ends, or has been silent for two leases, so it never waits
  *     forever. A server that starts while the coordinator is ending is notified too; one that starts later waits for
  *     start_timeout_ns.
- *   - A server has one coordinator in its lifetime. Another coordinator, at the same time or later, cannot reach it and
- *     reports that when its timeout expires.
+ *   - A server has one coordinator in its lifetime. Calls of another coordinator fail with FAILED_PRECONDITION: at once
+ *     while the first one is alive, and after one lease if the server has ended but is not destroyed or replaced by a
+ *     new one at its address.
  */
 #ifndef DIST_SERVER_H
 #define DIST_SERVER_H

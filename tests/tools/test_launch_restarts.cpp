@@ -8,8 +8,11 @@ const std::string kSays = "dist-launch: ";
 
 void the_task_that_failed(void**) {
   Launch launch(
-      task({"-n2", "--restarts=3"}, {"env", "DIST_RESTART", "env", "TF_CONFIG", "env", "DIST_JOB_SECRET",
-                                     "only", "worker 1", "first", "exit", "3", "end", "end"}));
+      task({"-n2", "--restarts=3"},
+           {"env", "DIST_RESTART", "env", "TF_CONFIG", "env", "DIST_JOB_SECRET", "only", "worker 1", "first",
+            "exit", "3", "end", "tell", "again", "end", "only", "worker 0", "await", "end"}));
+  assert_lines(launch.hear(1), {"worker 1 again"});
+  launch.open_gate();
   launch.ends(0);
   assert_text(launch.all_err,
               kSays + "worker 1 exited with status 3; restarting it in 0.1 s (restart 1 of 3)\n");
@@ -36,6 +39,36 @@ void until_restarts_are_used_up(void**) {
                                   "restarting it in 0.2 s (restart 2 of 3)\n" + killed +
                                   "restarting it in 0.4 s (restart 3 of 3)\n" + killed +
                                   "the others were ended\n");
+}
+
+// Once worker 0 has succeeded, a worker that is lost would find no other one.
+void a_worker_that_fails_after_the_end_is_not_started_again(void**) {
+  Launch launch(task({"-n3", "--restarts=3"},
+                     {"only", "worker 0", "tell", "ends", "end", "only", "worker 1", "await", "raise", "KILL",
+                      "end", "only", "worker 2", "await", "exit", "1", "end"}));
+  pid_t pid = -1;
+  assert_lines(launch.hear(1, &pid), {"worker 0 ends"});
+  until_gone(pid);
+  launch.open_gate(2);
+  launch.ends(0);
+  const std::string after = " after the job had ended: it is not started again";
+  assert_lines(sorted(lines_of(launch.all_err)), {kSays + "worker 1 was killed by SIGKILL" + after,
+                                                  kSays + "worker 2 exited with status 1" + after});
+}
+
+void a_worker_that_was_started_again_is_ended_after_the_end(void**) {
+  Launch launch(task({"-n2", "--restarts=3", "--grace=0.1"},
+                     {"only", "worker 0", "await", "end", "only", "worker 1", "first", "exit", "3", "end",
+                      "tell", "again", "trap", "TERM", "ignore", "wait", "end"}));
+  assert_lines(launch.hear(1), {"worker 1 again"});
+  launch.open_gate();
+  launch.ends(0);
+  const std::string late =
+      kSays + "worker 1, which was started again, did not end within 0.1 s after the others: ";
+  assert_text(launch.all_err,
+              kSays + "worker 1 exited with status 3; it is started again in 0.1 s (restart 1 of 3)\n" +
+                  late + "SIGTERM was sent\n" + late + "SIGKILL was sent\n" + kSays +
+                  "worker 1 was killed by SIGKILL after the job had ended: it is not started again\n");
 }
 
 // Restarts are those of the whole job, not of each task.
@@ -121,6 +154,8 @@ int main(int argc, char** argv) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(the_task_that_failed),
       cmocka_unit_test(until_restarts_are_used_up),
+      cmocka_unit_test(a_worker_that_fails_after_the_end_is_not_started_again),
+      cmocka_unit_test(a_worker_that_was_started_again_is_ended_after_the_end),
       cmocka_unit_test(restarts_are_the_jobs),
       cmocka_unit_test(the_whole_job),
       cmocka_unit_test(well_before_is_not_well_again),

@@ -95,7 +95,7 @@ class GrpcWorkers final : public TransportFixture {
 };
 
 inline std::string why(const Transport& transport, int worker) {
-  char text[512];
+  char text[2048];
   transport.why_lost(worker, text, sizeof text);
   return text;
 }

@@ -5,10 +5,12 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -345,6 +347,35 @@ void what_is_too_much_is_refused_and_the_rest_goes_on(void**) {
   assert_int_equal(calls[1].await_answer(), DIST_OK);
 }
 
+std::size_t num_sockets() {
+  std::size_t n = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(each, gone).string().starts_with("socket:")) ++n;
+  }
+  return n;
+}
+
+void a_client_that_ends_while_it_connects_leaves_no_socket(void**) {
+  Pair pair;
+  Call first;
+  pair.begin(first, {patterned(4, 0)});
+  assert_int_equal(first.await_answer(), DIST_OK);
+  const std::size_t before = num_sockets();
+  for (int i = 0; i < 100; ++i) {
+    const Ref<GrpcCalls> client = make({});
+    CallChannel* channel = nullptr;
+    assert_true(client->open("test", pair.address.c_str(), &channel).ok());
+    Call call;
+    channel->begin(call, bytes_of(client->memory(), {patterned(4, 0)}), 0);
+    for (int k = 0; k < i % 5; ++k) std::this_thread::yield();
+    channel->take_back(call);
+    client->close(channel);
+  }
+  // The server's ends of the connections are closed a moment later.
+  await([&] { return num_sockets() <= before; });
+}
+
 void who_does_not_know_the_secret_is_refused(void**) {
   GrpcCallOptions options;
   options.secret = "one";
@@ -433,6 +464,7 @@ int main() {
       cmocka_unit_test(answers_that_were_given_go_before_the_end),
       cmocka_unit_test(a_client_that_ends_gives_up),
       cmocka_unit_test(what_is_too_much_is_refused_and_the_rest_goes_on),
+      cmocka_unit_test(a_client_that_ends_while_it_connects_leaves_no_socket),
       cmocka_unit_test(who_does_not_know_the_secret_is_refused),
       cmocka_unit_test(a_worker_is_no_server),
       cmocka_unit_test(addresses_and_exposure_are_checked),

@@ -33,9 +33,10 @@ void another_secret_is_found_out(void**) {
   GrpcWorkers workers(2, 4096);
   Transport& first = workers.join_with(0, [](GrpcOptions& o) { o.secret = "one"; });
   Transport& second = workers.join_with(1, [](GrpcOptions& o) { o.secret = "another"; });
-  await([&] { return second.lost(0); });
+  // Nothing is proven, so worker 1 keeps trying.
+  await([&] { return !why(second, 0).empty(); });
   assert_says(why(second, 0), "its DIST_JOB_SECRET differs");
-  assert_false(first.lost(1));
+  assert_false(second.lost(0) || first.lost(1));
   first.close();
   second.close();
 }
@@ -383,8 +384,9 @@ void certificates_are_for_the_host_of_the_address(void**) {
     auto texts = names(workers);
     Transport& first = join(workers, 0, bad, texts);
     Transport& second = join(workers, 1, good, texts);
-    await([&] { return second.lost(0); });
-    assert_says(why(second, 0), "cannot be reached");
+    await([&] { return !why(second, 0).empty(); });
+    assert_says(why(second, 0), "cannot be reached so far");
+    assert_false(second.lost(0));
     first.close();
     second.close();
   }

@@ -8,6 +8,7 @@
 #include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/grpc/calls.hpp"
+#include "core/engine/grpc/channels.hpp"
 
 namespace dist::grpc_link {
 namespace {
@@ -168,14 +169,18 @@ void Calls::retire(std::shared_ptr<grpc::Channel> channel) noexcept {
   woken_.notify_all();
 }
 
-// Releases the channels that no link uses any more.
+// Releases the channels that no link uses any more and that are not connecting; at the end, all of them.
 void Calls::let_retired_go(bool all) noexcept {
   std::vector<std::shared_ptr<grpc::Channel>> gone;
-  const std::scoped_lock lock(mutex_);
-  const auto kept = std::partition(retired_.begin(), retired_.end(),
-                                   [&](const auto& each) { return !all && each.use_count() > 1; });
-  gone.assign(std::make_move_iterator(kept), std::make_move_iterator(retired_.end()));
-  retired_.erase(kept, retired_.end());
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto kept = std::partition(retired_.begin(), retired_.end(), [&](const auto& each) {
+      return !all && (each.use_count() > 1 || connects(*each));
+    });
+    gone.assign(std::make_move_iterator(kept), std::make_move_iterator(retired_.end()));
+    retired_.erase(kept, retired_.end());
+  }
+  release(std::move(gone));
 }
 
 // The line's lock must be held.

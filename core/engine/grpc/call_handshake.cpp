@@ -35,7 +35,9 @@ void Calls::say_hello(Link& link) {
 std::string Calls::took_answer(Link& link, std::span<const std::byte> message) noexcept {
   link.refused = true;
   Answer answer;
-  const std::string why = check_answer(config_.secret, config_.version, link.hello, message, &answer);
+  bool is_of_job = false;
+  const std::string why =
+      check_answer(config_.secret, config_.version, link.hello, message, &answer, &is_of_job);
   if (!why.empty()) return why;
   std::copy(message.begin(), message.end(), link.answer);
   link.refused = false;

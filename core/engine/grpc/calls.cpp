@@ -36,6 +36,11 @@ class Calls::Served final : public IncomingCall {
          int64_t timeout_ns)
       : IncomingCall(memory, std::move(request), timeout_ns), line_(line), id_(id) {}
 
+  int64_t silent_ns() const noexcept override {
+    const std::shared_ptr<CallLine> line = line_.lock();
+    return line == nullptr ? INT64_MAX : steady_now_ns() - line->heard_ns.load(std::memory_order_relaxed);
+  }
+
   void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept override {
     const std::shared_ptr<CallLine> line = line_.lock();
     if (line == nullptr) return;

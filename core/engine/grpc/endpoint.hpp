@@ -28,6 +28,7 @@
 #include "core/engine/grpc/inbox.hpp"
 #include "core/engine/grpc/link.hpp"
 #include "core/engine/grpc/outbox.hpp"
+#include "core/engine/grpc/reasons.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist::grpc_link {
@@ -108,8 +109,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     bool out_wanted = false;  // there is something to send, but no link yet
     bool out_gone = false;    // nothing is sent to it any more
     bool bye_said = false;
-    int64_t out_retry_ns = 0;   // when to try again; 0: not scheduled
-    int refusals_in_a_row = 0;  // failed TLS handshakes
+    int64_t out_retry_ns = 0;  // when to try again; 0: not scheduled
 
     // ---- Receiving; protected by `in_mutex` ----
     std::mutex in_mutex;
@@ -127,6 +127,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     LinkRef control;     // worker 0: the link to this peer; others, in worker 0's entry: the link to worker 0
     FrameQueue control_queue;
     std::string why;
+    Reasons failed_attempts;  // to reach it, since it was last reached
     bool left_told = false;   // the peer has been told that this worker has left
     bool left_taken = false;  // and has acknowledged it
     bool comes_back = false;  // it has left to form another generation
@@ -151,6 +152,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   class ControlTaker;
 
   bool hub() const noexcept { return config_.me == 0; }
+  // Whether this worker leaves and will not come back in another endpoint. Another job's worker may be next at its
+  // address.
+  bool ends() const noexcept { return closed_ && !to_form_; }
   // A worker that stood still for this long may have been given up: its peers count from the last message
   // that they received.
   int64_t doubtful_ns() const noexcept { return config_.lease_ns / 2; }
@@ -202,6 +206,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   bool know(Peer& peer, const Identity& incarnation) noexcept;
   void declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept;
   void declare_left(Peer& peer, bool comes_back) noexcept;
+  void leaves_unmet(Peer& peer) noexcept;
   void refused(const std::string& why) noexcept;
   void given_up(const std::string& why) noexcept;
   void over_control(Peer& peer, const LinkRef& link, const std::string& why,
@@ -211,6 +216,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   // ---- leaving.cpp ----
   void leave_if_done() noexcept;
   bool all_taken() noexcept;
+  bool must_learn(const Peer& peer) const noexcept;
 
   // ---- forming.cpp: generations ----
   void begin_generation(const Forming& wanted) noexcept;
@@ -254,6 +260,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   int64_t answered_ns_ = 0;      // when worker 0 last answered, whatever it answered
   int64_t nobody_since_ns_ = 0;  // since when nobody listens at worker 0's address; 0: somebody may
   bool leader_broke_ = false;    // the link to worker 0 broke without notice
+  bool turned_away_ = false;     // worker 0's latest answer was that this worker may ask again later
   bool met_ = false;             // worker 0 has admitted this worker
   uint64_t question_ = 0;        // the latest question to peers on whether they still know this worker
   std::shared_ptr<grpc::Channel> control_channel_;

@@ -64,21 +64,27 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
 }
 
 std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept {
-  link->refused = true;
   Answer answer;
-  const std::string why = check_answer(config_.secret, config_.version, link->hello, message, &answer);
-  if (!why.empty()) return why;
+  bool is_of_job = false;
+  const std::string why =
+      check_answer(config_.secret, config_.version, link->hello, message, &answer, &is_of_job);
+  if (!why.empty()) {
+    link->refused = is_of_job;
+    return why;
+  }
   std::copy(message.begin(), message.end(), link->answer);
   Peer& peer = at(link->peer);
   {
     const std::scoped_lock lock(members_);
-    if (!know(peer, answer.receiver)) return "another start of it answers than the one that has joined";
+    if (!know(peer, answer.receiver)) {
+      link->refused = true;
+      return "another start of it answers than the one that has joined";
+    }
     if (link->purpose == Purpose::kControl) {
       answered_ns_ = steady_now_ns();
       nobody_since_ns_ = 0;
     }
   }
-  link->refused = false;
   const Digest proof = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   link->put_raw(proof.data(), proof.size());
   link->stage = Link::Stage::kVerdict;
@@ -103,7 +109,7 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
     link->stage = carries(*link) ? Link::Stage::kMeeting : Link::Stage::kOpen;
     if (peer.life == Life::kUnknown) peer.life = Life::kHere;
     if (peer.life == Life::kHere && !peer.leaves) peer.why.clear();
-    peer.refusals_in_a_row = 0;
+    peer.failed_attempts.clear();
     if (Answer answer; link->purpose == Purpose::kControl && answer.read(link->answer)) {
       met_ = true;
       job_ = answer.job;
@@ -210,7 +216,7 @@ std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte>
   copy_text(answer.version, config_.version.c_str());
   const std::string refusal = why_not(*link, hello);
   if (!refusal.empty()) {
-    copy_text(answer.text, refusal.c_str());
+    complete_refusal(config_.secret, message, refusal, !ends(), &answer);
     link->refused = true;
     note_stranger(hello, "was refused: " + refusal);
     put(*link, answer);
@@ -302,7 +308,12 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
            ", which is no longer in the job";
   }
   const std::string not_now = not_in_this_generation(hello);
-  if (!not_now.empty()) return not_now;
+  if (!not_now.empty()) {
+    if (ends()) *answer = Verdict::Answer::kLater;
+    return not_now;
+  }
+  // It has left this generation without having met worker 0.
+  if (control && hello.forms == 1 && !config_.forms) leaves_unmet(peer);
   FrameQueue& queue = control ? peer.control_queue : peer.in_queue;
   {
     const std::scoped_lock peer_lock(peer.in_mutex);
@@ -321,6 +332,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
       return "worker " + number(hello.from) + " is no longer part of this job: " + peer.why;
     }
     if (control && peer.control != nullptr && peer.incarnation != hello.sender) {
+      if (ends()) *answer = Verdict::Answer::kLater;
       return "worker " + number(hello.from) +
              " has already joined and is running, so this is a second process for it";
     }

@@ -147,18 +147,18 @@ bool random_bytes(std::byte* to, std::size_t bytes) noexcept {
 }
 
 std::string check_answer(const std::string& secret, const std::string& version, const std::byte* hello,
-                         std::span<const std::byte> message, Answer* out) {
+                         std::span<const std::byte> message, Answer* out, bool* proven) {
+  *proven = false;
   if (message.size() != Answer::kBytes || !out->read(message.data()))
     return "the program that answers at that address is not libdist";
   if (out->protocol != kProtocol) {
     return "it uses protocol " + std::to_string(out->protocol) + " (libdist " + out->version +
            "), but this process uses " + std::to_string(kProtocol) + " (libdist " + version + ")";
   }
-  if (!out->welcome) return out->text;
   const Digest wanted = prove(Prover::kServer, secret, hello, message.data());
-  return equal(wanted.data(), out->proof.data(), wanted.size())
-             ? ""
-             : "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
+  *proven = equal(wanted.data(), out->proof.data(), wanted.size());
+  if (!out->welcome) return out->text[0] != '\0' ? out->text : "it refused without a reason";
+  return *proven ? "" : "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
 }
 
 bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,
@@ -171,6 +171,15 @@ bool write_welcome(const Identity& me, const std::string& secret, std::span<cons
   answer->proof = prove(Prover::kServer, secret, kept_hello, bytes);
   answer->write(bytes);
   return true;
+}
+
+void complete_refusal(const std::string& secret, std::span<const std::byte> hello, const std::string& why,
+                      bool final, Answer* answer) noexcept {
+  copy_text(answer->text, why.c_str());
+  if (!final) return;
+  std::byte bytes[Answer::kBytes];
+  answer->write(bytes);
+  answer->proof = prove(Prover::kServer, secret, hello.data(), bytes);
 }
 
 static_assert(sizeof(sha256_ctx) <= 256);

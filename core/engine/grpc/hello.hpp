@@ -4,12 +4,16 @@
 //
 //     client                       server
 //     Hello                        its identity and its cluster
-//                   Answer         its identity and a proof that it knows the job's secret, or a reason to refuse
+//                   Answer         its identity or a reason to refuse, and a proof that it knows the job's secret
 //     Proof                        that the client knows the secret, too; frames may follow immediately
 //                   Verdict        accepted, or the reason for a refusal
 //
 // A proof is an HMAC-SHA256, keyed with the secret, over all preceding bytes, which contain a fresh random
 // number from each side.
+//
+// A refusal is final only if its sender has proven that it knows the secret. Otherwise anything can be listening at
+// the address, for example a job that is about to end, so the client tries again until its deadline. A server that is
+// ending refuses without a proof.
 #pragma once
 
 #include <array>
@@ -100,13 +104,18 @@ bool equal(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept;
 // Returns false if the system provides no random bytes.
 bool random_bytes(std::byte* to, std::size_t bytes) noexcept;
 
-// On the client: returns an empty string and sets *out, or returns what is wrong with the answer.
+// On the client: returns an empty string and sets *out, or returns what is wrong with the answer. `proven`: whether its
+// sender knows the secret.
 std::string check_answer(const std::string& secret, const std::string& version, const std::byte* hello,
-                         std::span<const std::byte> message, Answer* out);
+                         std::span<const std::byte> message, Answer* out, bool* proven);
 // On the server: writes the answer to an accepted hello, with its proof, to `bytes`, and keeps the hello in
 // `kept_hello`. Returns false if the system provides no random bytes.
 bool write_welcome(const Identity& me, const std::string& secret, std::span<const std::byte> hello,
                    std::byte* kept_hello, Answer* answer, std::byte* bytes) noexcept;
+
+// On the server: completes the answer to a hello that is refused. `final`: with a proof.
+void complete_refusal(const std::string& secret, std::span<const std::byte> hello, const std::string& why,
+                      bool final, Answer* answer) noexcept;
 
 // SHA-256 of a sequence of texts, including their boundaries.
 class ClusterDigest {

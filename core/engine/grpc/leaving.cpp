@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a worker leaves: it waits until its peers have received what it sent, and then tells the others that it
-// leaves and whether it will come back.
+// leaves and whether it will come back. Workers can start and end in any order, so it also waits, for at most the
+// lease, for workers that it has not met: worker 0 for all others, and the others for worker 0.
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "core/engine/grpc/channels.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 
 namespace dist::grpc_link {
@@ -108,8 +111,9 @@ void Endpoint::stop(Parting* known) noexcept {
     woken_.wait(lock, [&] { return links_ == 0; });
   }
   server_.reset();
-  control_channel_.reset();
-  for (Peer& peer : peers_) peer.channel.reset();
+  std::vector<std::shared_ptr<grpc::Channel>> channels(1, std::move(control_channel_));
+  for (Peer& peer : peers_) channels.push_back(std::move(peer.channel));
+  release(std::move(channels));
 }
 
 // Announces the end once all others have received what was sent to them, so that a peer that waits for more
@@ -137,6 +141,18 @@ void Endpoint::leave_if_done() noexcept {
   wake();
 }
 
+// `members_` must be held. Whether a worker that this one has not met yet has still to learn that it ends. Worker 0
+// informs the others. A worker that comes back is at its address again, or asks worker 0 to form a generation; one that
+// was never in a generation is missed by none.
+bool Endpoint::must_learn(const Peer& peer) const noexcept {
+  // Worker 0 may have admitted this worker already.
+  if (!hub() && peer.number == 0 && peer.control != nullptr && peer.control->stage == Link::Stage::kVerdict)
+    return true;
+  const bool is_in_none = config_.forms && !formed_;
+  return peer.life == Life::kUnknown && (hub() || peer.number == 0) && !to_form_ && !refused_ &&
+         !turned_away_ && !is_in_none;
+}
+
 bool Endpoint::all_taken() noexcept {
   for (Peer& peer : peers_) {
     if (peer.number == me()) continue;
@@ -153,7 +169,7 @@ bool Endpoint::all_taken() noexcept {
     }
     const std::scoped_lock lock(members_);
     if (peer.life == Life::kLost) continue;
-    if (sends) return false;
+    if (sends || must_learn(peer)) return false;
     if (peer.control == nullptr) continue;
     // This also holds for a peer that leaves at the same time: it would take a broken link for a crash. If it
     // is about to be told, leave_if_done() does that and wakes this thread.

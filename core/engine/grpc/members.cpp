@@ -240,6 +240,17 @@ void Endpoint::declare_left(Peer& peer, bool comes_back) noexcept {
   wake();
 }
 
+// On worker 0: a worker that has never joined this generation asks to form the next one.
+void Endpoint::leaves_unmet(Peer& peer) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.life != Life::kUnknown) return;
+  }
+  declare_left(peer, true);
+  say_to_all({.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(peer.number), .offset = 1}, nullptr,
+             &peer);
+}
+
 // This worker is not, or no longer, a member.
 void Endpoint::refused(const std::string& why) noexcept {
   {
@@ -268,27 +279,21 @@ void Endpoint::given_up(const std::string& why) noexcept {
   refused(why);
 }
 
-// The connection will be tried again. `answers`: the peer is running and has answered.
+// The connection will be tried again until a peer proves that it belongs to the job: whatever failed is no proof of
+// what will be at the address next. `answers`: the peer is running and has proven itself.
 void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept {
-  // A peer with the wrong certificate will have it next time, too. The exception is a worker 0 that has not
-  // arrived yet to form the next generation: it still has this generation's certificate, so form() waits for
-  // it as for one that does not answer.
-  const bool certificate = config_.tls() && (status.find("ertificate") != std::string::npos ||
-                                             status.find("andshake failed") != std::string::npos);
-  bool enough;
   {
     const std::scoped_lock lock(members_);
-    peer.refusals_in_a_row = certificate ? peer.refusals_in_a_row + 1 : 0;
-    enough = peer.refusals_in_a_row >= 3 && !(config_.forms && peer.number == 0);
+    peer.failed_attempts.add(status);
     if (peer.number == 0) {
+      turned_away_ = answers;
       const bool nobody = status.find("onnection refused") != std::string::npos;
       nobody_since_ns_ = !nobody ? 0 : nobody_since_ns_ != 0 ? nobody_since_ns_ : steady_now_ns();
     }
     if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
-      peer.why = peer.name + (answers ? ": " : " cannot be reached yet: ") + status;
+      peer.why = peer.name + (answers ? ": " : " cannot be reached yet: ") + peer.failed_attempts.text();
     }
   }
-  if (enough) declare_lost(peer, " cannot be reached: " + status, true);
   wake();
 }
 

@@ -112,7 +112,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
       if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
       if (is_due(each->born_ns + within)) ended.push_back(each);
     }
-    control = is_due(control_retry_ns_) && !closed_;
+    control = is_due(control_retry_ns_);
   }
   for (const LinkRef& each : ended) each->end("it did not authenticate in time");
   if (control) begin_control();

@@ -306,9 +306,12 @@ static void strangers_are_nobody(void **state) {
   schedule_closures(&c, "count", 100);
   assert_ok(dist_coordinator_join(c.coordinator, -1, NULL));
   assert_int_equal(count_of(&c, "a"), 100);
+  assert_int_equal(kill(s.all.processes[2].pid, SIGKILL), 0);
+  assert_int_equal(end_of(&s.all.processes[2]), 128 + SIGKILL);
+  /* The other one is refused at once. */
+  assert_int_not_equal(end_of(&s.all.processes[3]), 0);
+  assert_non_null(strstr(s.all.processes[3].text, "another coordinator uses this server"));
   for (int i = 0; i < 2; ++i) {
-    assert_int_equal(kill(s.all.processes[2 + i].pid, SIGKILL), 0);
-    assert_int_equal(end_of(&s.all.processes[2 + i]), 128 + SIGKILL);
     assert_null(strstr(s.all.processes[2 + i].text, "counted"));
     close(silent[i]);
   }

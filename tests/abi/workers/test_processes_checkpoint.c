@@ -84,6 +84,23 @@ static int run(const char *from, int steps, const char *to) {
   return dist_strategy_destroy(t.strategy) != DIST_OK ? 2 : code;
 }
 
+/* Saves until it fails; the last of three workers ends itself on the way. */
+static int save_until_one_dies(const char *to, int worker) {
+  training t = {.step = 0};
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.timeout_ns = (int64_t)GUARD_S * 1000000000;
+  dist_status status = dist_strategy_create(&options, &t.strategy);
+  if (status == DIST_OK) status = make_variables(&t);
+  for (int i = 0; status == DIST_OK; ++i) {
+    if (worker == 2 && i == 2) raise(SIGKILL);
+    status = dist_checkpoint_save(t.strategy, to, t.variables, VARIABLES, NULL);
+  }
+  const int code = say_how_it_went(status);
+  for (int v = 0; v < VARIABLES; ++v) dist_variable_destroy(t.variables[v]);
+  return dist_strategy_destroy(t.strategy) != DIST_OK ? 2 : code;
+}
+
 /* ---- The processes ---- */
 
 static int play(const char *part, int worker) {
@@ -92,6 +109,7 @@ static int play(const char *part, int worker) {
   char first[128];
   snprintf(own, sizeof own, "%s/of-worker-%d", folder, worker);
   snprintf(first, sizeof first, "%s/of-worker-0", folder);
+  if (strcmp(part, "dies") == 0) return save_until_one_dies(own, worker);
   const int resumes = strcmp(part, "resume") == 0;
   return run(resumes ? first : NULL, STEPS, resumes ? NULL : own);
 }
@@ -157,12 +175,33 @@ static void who_cannot_write_tells_the_others(void **state) {
   }
 }
 
+static void a_save_names_the_worker_that_dies_in_it(void **state) {
+  (void)state;
+  char folder[] = "/tmp/dist-processes-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  char checkpoints[96];
+  snprintf(checkpoints, sizeof checkpoints, "CHECKPOINTS=%s", folder);
+  const char *const environment[] = {"DIST_REPLICAS=1", checkpoints, NULL};
+  job all = job_of(3);
+  start(&all, "dies", environment);
+  for (int w = 0; w < 2; ++w) {
+    assert_int_equal(end_of(&all.processes[w]), 1);
+    assert_has(all.processes[w].text, "by worker 2: ");
+  }
+  assert_int_equal(end_of(&all.processes[2]), 128 + SIGKILL);
+  char path[64];
+  snprintf(path, sizeof path, "%s/of-worker-0", folder);
+  (void)remove(path);
+  assert_int_equal(remove(folder), 0);
+}
+
 int main(int argc, char **argv) {
   if (argc == 3) return play(argv[1], (int)strtol(argv[2], NULL, 10));
   signal(SIGPIPE, SIG_IGN);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(worker_0_writes_and_any_layout_goes_on),
       cmocka_unit_test(who_cannot_write_tells_the_others),
+      cmocka_unit_test(a_save_names_the_worker_that_dies_in_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

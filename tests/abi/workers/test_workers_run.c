@@ -162,6 +162,25 @@ static void what_nothing_leads_to_is_unavailable(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+static void workers_off_loopback_need_protection(void **state) {
+  (void)state;
+  setenv("TF_CONFIG",
+         "{\"cluster\": {\"worker\": [\"10.1.2.3:29511\", \"10.1.2.4:29512\"]}, \"task\": {\"type\": "
+         "\"worker\", "
+         "\"index\": 0}}",
+         1);
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+  options.num_replicas = 2;
+  dist_strategy *strategy = NULL;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_FAILED_PRECONDITION, "DIST_PLAINTEXT=1");
+  assert_null(strategy);
+  options.transport = DIST_TRANSPORT_NONE;
+  assert_ok(dist_strategy_create(&options, &strategy));
+  unsetenv("TF_CONFIG");
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* ---- Trouble ---- */
 
 typedef struct trouble {
@@ -476,6 +495,7 @@ int main(void) {
       cmocka_unit_test(a_worker_knows_its_place),
       cmocka_unit_test(a_worker_alone_needs_no_network),
       cmocka_unit_test(what_nothing_leads_to_is_unavailable),
+      cmocka_unit_test(workers_off_loopback_need_protection),
       cmocka_unit_test(trouble_is_told_to_all_and_passes),
       cmocka_unit_test(who_is_late_hears_of_it_and_is_in_step_again),
       cmocka_unit_test(a_run_that_does_not_begin_counts),

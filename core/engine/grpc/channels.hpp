@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Releases gRPC's channels. gRPC 1.51 leaks the socket of a channel that is destroyed while it connects if a call has
+// waited for it, so such a channel is kept until the attempt has ended, which takes at most kHandshakeMs.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <vector>
+
+namespace dist::grpc_link {
+
+bool connects(grpc::Channel& channel) noexcept;
+
+// Destroys the channels. Waits briefly for those that are connecting and leaves the remaining ones to a thread that
+// ends when none is left. No link may use them any more. Must not be called on a gRPC thread.
+void release(std::vector<std::shared_ptr<grpc::Channel>> channels) noexcept;
+
+}  // namespace dist::grpc_link

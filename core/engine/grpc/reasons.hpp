@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reasons: why the attempts to reach a peer have failed so far. An attempt ends only when its deadline passes, so the
+// report lists everything that was met at the peer's address.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace dist::grpc_link {
+
+class Reasons {
+ public:
+  void add(std::string reason) {
+    // gRPC: "failed to connect to all addresses; last error: ..."
+    constexpr std::string_view kLast = "last error: ";
+    if (const std::size_t at = reason.find(kLast); at != std::string::npos)
+      reason.erase(0, at + kLast.size());
+    std::erase(list_, reason);
+    list_.insert(list_.begin(), std::move(reason));
+    list_.resize(std::min(list_.size(), kMost));
+  }
+  void clear() noexcept { list_.clear(); }
+  // "the latest; before that: another; another"
+  std::string text() const {
+    std::string text;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      text += (i == 0 ? "" : i == 1 ? "; before that: " : "; ") + list_[i];
+    }
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 6;
+  std::vector<std::string> list_;  // each reason once, the latest first
+};
+
+}  // namespace dist::grpc_link
