@@ -385,7 +385,7 @@ void certificates_are_for_the_host_of_the_address(void**) {
     Transport& first = join(workers, 0, bad, texts);
     Transport& second = join(workers, 1, good, texts);
     await([&] { return !why(second, 0).empty(); });
-    assert_says(why(second, 0), "cannot be reached so far");
+    assert_says(why(second, 0), "cannot be reached yet");
     assert_false(second.lost(0));
     first.close();
     second.close();

@@ -310,7 +310,7 @@ static void strangers_are_nobody(void **state) {
   assert_int_equal(end_of(&s.all.processes[2]), 128 + SIGKILL);
   /* The other one is refused at once. */
   assert_int_not_equal(end_of(&s.all.processes[3]), 0);
-  assert_non_null(strstr(s.all.processes[3].text, "another coordinator uses this server"));
+  assert_non_null(strstr(s.all.processes[3].text, "this server already belongs to another coordinator"));
   for (int i = 0; i < 2; ++i) {
     assert_null(strstr(s.all.processes[2 + i].text, "counted"));
     close(silent[i]);

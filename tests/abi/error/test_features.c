@@ -37,7 +37,7 @@ static void modules_that_are_not_there(void **state) {
   setenv("DIST_MODULE_FOLDER", "/nonexistent", 1);
   for (size_t i = 0; i < COUNT_OF(modules); i++) {
     char words[64];
-    snprintf(words, sizeof words, "looked for /nonexistent/libdist-%s.so", modules[i]);
+    snprintf(words, sizeof words, "was not found at /nonexistent/libdist-%s.so", modules[i]);
     assert_int_equal(dist_has_feature(modules[i]), 0);
     assert_has(dist_last_error(), words);
   }
@@ -92,7 +92,7 @@ static void messages_about_modules_are_whole(void **state) {
   options.num_replicas = 1;
   dist_strategy *strategy = strategy_with(options);
   assert_int_equal(dist_run(strategy, meet, NULL, NULL), DIST_UNAVAILABLE);
-  assert_has(dist_last_error(), "looked for /nonexistent/libdist-grpc.so");
+  assert_has(dist_last_error(), "was not found at /nonexistent/libdist-grpc.so");
   assert_has(dist_last_error(), "PREFIX/lib/dist of an installed libdist");
   assert_ok(dist_strategy_destroy(strategy));
   unsetenv("TF_CONFIG");
