@@ -36,14 +36,16 @@ static size_t check_tensor(const dist_checkpoint* checkpoint, const char* name, 
   const dist_status status = dist_checkpoint_read(checkpoint, name, &value);
   if (status != DIST_OK) {
     check_reason(status);
-    assert_true(value == NULL && (spec.dtype != 0 || status == DIST_UNIMPLEMENTED));
+    assert_null(value);
     return left + 1; /* where the next one is cannot be told */
   }
   assert_int_equal(dist_value_tensor(value, &tensor), DIST_OK);
-  assert_true(tensor.dtype == spec.dtype && tensor.ndim == spec.ndim);
+  /* An element type that libdist lacks is read as bytes, which have a shape of their own. */
+  const int as_bytes = spec.dtype == 0;
+  assert_true(tensor.dtype == (as_bytes ? DIST_U8 : spec.dtype) && (as_bytes || tensor.ndim == spec.ndim));
   size_t bytes = size_of(tensor.dtype);
   for (int32_t i = 0; i < tensor.ndim; i++) {
-    assert_true(tensor.shape[i] == spec.shape[i] && tensor.shape[i] >= 0);
+    assert_true(tensor.shape[i] >= 0 && (as_bytes || tensor.shape[i] == spec.shape[i]));
     if (tensor.shape[i] == 0) bytes = 0;
   }
   for (int32_t i = 0; bytes != 0 && i < tensor.ndim; i++) bytes *= (size_t)tensor.shape[i];
