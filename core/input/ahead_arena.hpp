@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/memory.hpp"
-#include "core/base/os/cpus.hpp"
 #include "core/base/start_arena.hpp"
 
 namespace dist {
@@ -26,8 +25,9 @@ class AheadArena final : public Counted {
  private:
   void start() {
     const std::lock_guard lock(starting_);
-    // Not wider: oneTBB writes a warning to stderr when it is asked for more workers than the machine has CPUs.
-    if (!tasks_.is_active()) start_arena(tasks_, allowed_cpus());
+    // oneTBB's own width: it writes a warning to stderr when it is asked for more workers than it has, which can be
+    // none if its first caller ran on one CPU.
+    if (!tasks_.is_active()) start_arena(tasks_, tbb::task_arena::automatic);
   }
 
   std::mutex starting_;
