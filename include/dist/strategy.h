@@ -162,7 +162,8 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  * Errors   INVALID_ARGUMENT     out_strategy is NULL, an option is out of range, a device name is missing or used
  *                               twice, or an option that this version does not know is set (struct_size is larger, and
  *                               the rest is not zero).
- *          FAILED_PRECONDITION  this is a forked child of the process that created the budget.
+ *          FAILED_PRECONDITION  this is a forked child of the process that created the budget; or the workers have IP
+ *                               addresses off loopback, with neither TLS nor DIST_PLAINTEXT=1 and a secret.
  *          RESOURCE_EXHAUSTED   out of memory, or the system cannot create another thread. Nothing is leaked.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_options *options,

@@ -43,9 +43,13 @@
  * **Starting and ending.** Creating a strategy does not block. The first call that needs a peer waits for it until the
  * call's deadline, so you can start the workers in any order, even if their host names do not resolve yet. A worker
  * listens from the creation of its strategy until its destruction. On destruction it waits, for up to one lease, until
- * its peers have received everything that it sent. If a worker ends before it has met the others, they wait for it
- * until the deadline. A process can have only one such strategy at a time, because two would listen on the same
- * address.
+ * its peers have received everything that it sent, and until they have learned that it ends: worker 0 waits for workers
+ * that have not arrived yet, the others for worker 0. So the order of starts does not matter for failures either. A
+ * process can have only one such strategy at a time, because two would listen on the same address.
+ *
+ * Joining ends early only if a peer that has proven that it knows the job's secret rejects the worker. Anything else at
+ * worker 0's address, for example an old job that is ending or a failed TLS handshake, is retried until the deadline,
+ * and the report lists what was met.
  *
  * **Lost workers.** If a worker is killed, the others notice at once; if it is stopped or unreachable, they notice
  * after a lease. A worker that stood still for half a lease checks with worker 0 before it continues. The remaining

@@ -7,10 +7,11 @@ namespace {
 const std::string kSays = "dist-launch: ";
 
 void the_task_that_failed(void**) {
-  Launch launch(
-      task({"-n2", "--restarts=3"},
-           {"env", "DIST_RESTART", "env", "TF_CONFIG", "env", "DIST_JOB_SECRET", "only", "worker 1", "first",
-            "exit", "3", "end", "tell", "again", "end", "only", "worker 0", "await", "end"}));
+  Launch launch(task({"-n2", "--restarts=3"},
+                     {"env",  "DIST_RESTART", "env",      "TF_CONFIG", "env",   "DIST_JOB_SECRET",
+                      "only", "worker 1",     "first",    "exit",      "3",     "end",
+                      "end",  "only",         "worker 1", "tell",      "again", "end",
+                      "only", "worker 0",     "await",    "end"}));
   assert_lines(launch.hear(1), {"worker 1 again"});
   launch.open_gate();
   launch.ends(0);
@@ -57,9 +58,10 @@ void a_worker_that_fails_after_the_end_is_not_started_again(void**) {
 }
 
 void a_worker_that_was_started_again_is_ended_after_the_end(void**) {
-  Launch launch(task({"-n2", "--restarts=3", "--grace=0.1"},
-                     {"only", "worker 0", "await", "end", "only", "worker 1", "first", "exit", "3", "end",
-                      "tell", "again", "trap", "TERM", "ignore", "wait", "end"}));
+  Launch launch(
+      task({"-n2", "--restarts=3", "--grace=0.1"},
+           {"only", "worker 0", "await",    "end",  "only",  "worker 1", "first", "exit",   "3",    "end",
+            "end",  "only",     "worker 1", "tell", "again", "trap",     "TERM",  "ignore", "wait", "end"}));
   assert_lines(launch.hear(1), {"worker 1 again"});
   launch.open_gate();
   launch.ends(0);
