@@ -17,6 +17,13 @@
 %ignore dist_value_from_dlpack;
 %ignore dist_value_to_dlpack;
 
+/* SWIG keeps the binding's classes by global references, which would keep their class loader for ever. Weak ones will
+   do: while libdist has anything to call, Upcalls keeps the classes. */
+%begin %{
+#include <jni.h>
+#define NewGlobalRef NewWeakGlobalRef
+%}
+
 /* No finalizers: the hand-written layer deletes at the end of a call, or by its Cleaner. */
 %typemap(javafinalize) SWIGTYPE ""
 

@@ -2,6 +2,7 @@
 
 package org.libdist;
 
+import java.lang.ref.WeakReference;
 import java.nio.Buffer;
 import java.nio.ByteOrder;
 import java.nio.DoubleBuffer;
@@ -25,7 +26,7 @@ import org.libdist.internal.dist_collective_options;
  */
 public final class Replica extends DeviceContext {
     private static final ThreadLocal<Replica> CURRENT = new ThreadLocal<>();
-    private static final ThreadLocal<Replica> DEFAULT = new ThreadLocal<>();
+    private static final ThreadLocal<WeakReference<Replica>> DEFAULT = new ThreadLocal<>();
 
     private final Strategy strategy;
     private final long handle;
@@ -80,10 +81,11 @@ public final class Replica extends DeviceContext {
         if (here == 0 || (current != null && current.handle == here)) {
             return here == 0 ? null : current;
         }
-        Replica byDefault = DEFAULT.get();
+        WeakReference<Replica> reference = DEFAULT.get(); // weak: a thread outlives class loaders
+        Replica byDefault = reference == null ? null : reference.get();
         if (byDefault == null || byDefault.handle != here) {
             byDefault = new Replica(Strategy.known(DistModule.dist_replica_strategy(here)), here, null);
-            DEFAULT.set(byDefault);
+            DEFAULT.set(new WeakReference<>(byDefault));
         }
         return byDefault;
     }

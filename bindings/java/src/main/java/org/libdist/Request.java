@@ -70,9 +70,9 @@ public class Request<T> extends CompletableFuture<T> {
         }
 
         final synchronized void begin() { // it may end before its handle is here
-            long queue = Completions.queue();
             token = Upcalls.register(this);
             try (Uses now = new Uses()) {
+                long queue = Completions.queue();
                 long[] out = new long[1];
                 uses.ofRun(strategy);
                 submit(now, token, queue, out);

@@ -34,8 +34,8 @@ import org.libdist.internal.dist_strategy_properties;
 public final class Strategy extends Serving {
     /** Finds the Java object of a native strategy. */
     private static final ConcurrentMap<Long, WeakReference<Strategy>> LIVE = new ConcurrentHashMap<>();
-
-    private static final ThreadLocal<Strategy> DEFAULT = new ThreadLocal<>();
+    private static final ThreadLocal<WeakReference<Strategy>> DEFAULT = // weak: threads outlive class loaders
+            ThreadLocal.withInitial(() -> new WeakReference<>(null));
 
     private final StrategyLife life;
     private final Thread boundTo; // of a thread's default strategy, which ends with it; null: free
@@ -122,10 +122,10 @@ public final class Strategy extends Serving {
     /** Returns the object of a native strategy, which can be this thread's default strategy. */
     static Strategy known(long handle) {
         WeakReference<Strategy> reference = LIVE.get(handle);
-        Strategy strategy = reference == null ? DEFAULT.get() : reference.get();
+        Strategy strategy = (reference == null ? DEFAULT.get() : reference).get();
         if (strategy == null || strategy.ask(Long::valueOf) != handle) {
             strategy = new Strategy(new StrategyLife(handle, h -> {}, h -> {}), Thread.currentThread(), null);
-            DEFAULT.set(strategy);
+            DEFAULT.set(new WeakReference<>(strategy));
         }
         return strategy;
     }

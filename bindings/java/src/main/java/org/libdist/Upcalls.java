@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.libdist.internal.Callbacks;
 import org.libdist.internal.DistModule;
@@ -14,6 +15,8 @@ import org.libdist.internal.DistModule;
 final class Upcalls extends Callbacks {
     private static final ConcurrentMap<Long, Target> TARGETS = new ConcurrentHashMap<>();
     private static final AtomicLong LAST = new AtomicLong();
+    private static final AtomicInteger COUNT = new AtomicInteger();
+    private static final String KEPT = "org.libdist.kept";
     private static final Upcalls INSTANCE = new Upcalls();
 
     static {
@@ -26,11 +29,34 @@ final class Upcalls extends Callbacks {
     static long register(Target target) {
         long token = LAST.incrementAndGet();
         TARGETS.put(token, target);
+        if (COUNT.getAndIncrement() == 0) {
+            keepLoader();
+        }
         return token;
     }
 
     static void unregister(long token) {
-        TARGETS.remove(token);
+        if (TARGETS.remove(token) != null && COUNT.decrementAndGet() == 0) {
+            keepLoader();
+        }
+    }
+
+    /**
+     * While there are tokens, keeps these classes and their loader, although native code refers to them weakly: a
+     * place that all class loaders share refers to this one.
+     */
+    private static void keepLoader() {
+        synchronized (INSTANCE) {
+            if (COUNT.get() > 0) {
+                System.getProperties().put(KEPT, INSTANCE);
+            } else {
+                System.getProperties().remove(KEPT);
+            }
+        }
+    }
+
+    static boolean isEmpty() {
+        return COUNT.get() == 0;
     }
 
     static long lastToken() {
@@ -76,10 +102,8 @@ final class Upcalls extends Callbacks {
      * function leaves on the thread, or that arrives after it, must not reach the next function.
      */
     private static final class Border {
-        private static final ThreadLocal<Border> HERE = ThreadLocal.withInitial(Border::new);
-
-        private final boolean isLibrarys = isLibrarys();
-        private int depth;
+        /** {depth, 1 for a libdist thread}: of the JVM's own class, because a thread outlives class loaders. */
+        private static final ThreadLocal<int[]> HERE = new ThreadLocal<>();
 
         /**
          * Returns whether this is a library thread. A Java thread has come from Java code, so its first call
@@ -92,22 +116,26 @@ final class Upcalls extends Callbacks {
                     .orElse(false);
         }
 
-        static Border enter() {
-            Border here = HERE.get();
-            if (here.depth++ == 0) {
-                here.clear();
+        static int[] enter() {
+            int[] here = HERE.get();
+            if (here == null) {
+                here = new int[] {0, isLibrarys() ? 1 : 0};
+                HERE.set(here);
+            }
+            if (here[0]++ == 0) {
+                clear(here);
             }
             return here;
         }
 
-        static void leave(Border here) {
-            if (here != null && --here.depth == 0) {
-                here.clear();
+        static void leave(int[] here) {
+            if (here != null && --here[0] == 0) {
+                clear(here);
             }
         }
 
-        private void clear() {
-            if (isLibrarys) {
+        private static void clear(int[] here) {
+            if (here[1] != 0) {
                 Thread.interrupted();
             }
         }
@@ -116,7 +144,7 @@ final class Upcalls extends Callbacks {
     /** Returns the result, or the negative of a status after reporting what was thrown. */
     private static long call(long token, Call call) {
         Target target = null;
-        Border border = null;
+        int[] border = null;
         try {
             border = Border.enter();
             target = target(token);
@@ -137,7 +165,7 @@ final class Upcalls extends Callbacks {
     private static void run(long token, Call call) {
         Target target = TARGETS.get(token);
         if (target != null) {
-            Border border = null;
+            int[] border = null;
             try {
                 border = Border.enter();
                 call.on(target);
@@ -333,7 +361,7 @@ final class Upcalls extends Callbacks {
     @Override
     public int execute(long token, long task, long taskData) {
         Target target = TARGETS.get(token);
-        Border border = null;
+        int[] border = null;
         try {
             border = Border.enter();
             return target != null && target.execute(task, taskData) ? 0 : 1;

@@ -8,9 +8,11 @@ import static org.libdist.Tap.equal;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.InvocationTargetException;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.FloatBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,6 +37,9 @@ public final class LoaderTest {
         tap.add("a machine without a library that is needed", LoaderTest::withoutLibraries);
         tap.add("whatever is used first and next says it", LoaderTest::everyUseSays);
         tap.add("as a module of a modular program", LoaderTest::asModule);
+        tap.add("a relative folder for temporary files", LoaderTest::relativeTemporaryFolder);
+        tap.add("ten class loaders, one after the other", () -> says(run(List.of(), "again", "10"), "10 collected"));
+        tap.add("ten class loaders, by -Ddist.native", LoaderTest::againByOverride);
         tap.add("two class loaders",
                 () -> says(run(List.of(), "twice"), "version 200",
                                 "libdist is loaded already, by another class loader"));
@@ -45,6 +50,10 @@ public final class LoaderTest {
      * "uses WAY": by another way first.
      */
     public static void main(String[] args) throws Exception {
+        if (args.length == 2 && args[0].equals("again")) {
+            again(Integer.parseInt(args[1]));
+            return;
+        }
         if (args.length == 2) {
             uses(args[1]);
             return;
@@ -72,6 +81,68 @@ public final class LoaderTest {
                     System.out.println(e.getCause());
                 }
             }
+        }
+    }
+
+    /** Uses libdist in a class loader after another, and says how many of these were collected. */
+    private static void again(int times) throws Exception {
+        int collected = 0;
+        for (int k = 0; k < times; k++) {
+            WeakReference<ClassLoader> loader = useOnce();
+            for (int round = 0; round < 1000 && loader.get() != null; round++) {
+                System.gc();
+                Thread.sleep(10);
+            }
+            collected += loader.get() == null ? 1 : 0;
+        }
+        System.out.println(collected + " collected");
+        Thread.getAllStackTraces().keySet().stream().map(Thread::getName).sorted().forEach(System.out::println);
+    }
+
+    private static WeakReference<ClassLoader> useOnce() throws Exception {
+        List<URL> jars = new ArrayList<>();
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            jars.add(Path.of(entry).toUri().toURL());
+        }
+        try (URLClassLoader loader =
+                        new URLClassLoader(jars.toArray(new URL[0]), ClassLoader.getPlatformClassLoader())) {
+            loader.loadClass("org.libdist.LoaderTest").getMethod("useAll").invoke(null);
+            return new WeakReference<>(loader);
+        }
+    }
+
+    /** What an application does: threads of all kinds call into Java. */
+    public static void useAll() throws Exception {
+        StrategyOptions options =
+                StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.LIBRARY).log((level, text) -> {});
+        try (Strategy strategy = new Strategy(options)) {
+            strategy.run(replica -> {
+                FloatBuffer sum = DirectBuffers.of(1f, replica.id());
+                replica.allReduce(ReduceOp.SUM, sum);
+                equal(2f, sum.get(0));
+                replica.parallelFor(0, 64, 1, (begin, end) -> {});
+            });
+            equal(7, strategy.submit(replica -> 7).get());
+            Strategy.current();
+            Replica.current();
+        }
+    }
+
+    private static void againByOverride() throws Exception {
+        Path folder = unpacked(Map.of());
+        try {
+            says(run(List.of("-Ddist.native=" + folder), "again", "10"), "10 collected");
+        } finally {
+            remove(folder);
+        }
+    }
+
+    private static void relativeTemporaryFolder() throws Exception {
+        Path folder = Files.createTempDirectory(Path.of("").toAbsolutePath(), "libdist-test-");
+        try {
+            says(run(List.of("-Djava.io.tmpdir=" + folder.getFileName())), "version 200");
+        } finally {
+            Files.delete(folder); // it is empty: the libraries are removed at once
         }
     }
 

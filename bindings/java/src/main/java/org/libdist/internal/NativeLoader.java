@@ -15,6 +15,7 @@ import java.util.Properties;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import java.util.zip.CRC32C;
 
 /**
  * Loads the native libraries: only from the folder that -Ddist.native=DIR names, if it is set; otherwise from
@@ -24,10 +25,13 @@ import java.util.stream.Stream;
 final class NativeLoader {
     private static final String OVERRIDE = "dist.native";
     private static final String LOADED_BY = "org.libdist.loader";
+    private static final String KEPT = "org.libdist.native";
+    private static final String USED = "org.libdist.binding:";
     private static final String BINDING = "libdist_java.so";
+    private static final String CORE = "libdist.so.0";
     /** In the order in which they need each other; those of others may be beside ours, and need not. */
     private static final List<String> LIBRARIES =
-            List.of("libtbb.so.12", "libhwloc.so.15", "libisal.so.2", "libdist.so.0", BINDING);
+            List.of("libtbb.so.12", "libhwloc.so.15", "libisal.so.2", CORE, BINDING);
     /** What of others libdist needs, by the beginnings of their files' names. */
     private static final Map<String, String> NEEDED = Map.of(
             "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libisal.so", "ISA-L", "libstdc++.so", "GCC's");
@@ -41,6 +45,7 @@ final class NativeLoader {
     private NativeLoader() {}
 
     static void load() {
+        awaitOtherLoaders();
         checkOtherLoaders();
         new NativeLoader().find();
     }
@@ -65,6 +70,23 @@ final class NativeLoader {
                         + " folder), and in neither of them");
             }
             shared.put(LOADED_BY, new WeakReference<>(mine));
+        }
+    }
+
+    /** Lets the JVM collect a class loader that nobody uses any more: then it unloads the loader's native libraries. */
+    private static void awaitOtherLoaders() {
+        for (int round = 0; round < 20; round++) {
+            Object first = System.getProperties().get(LOADED_BY);
+            if (!(first instanceof WeakReference) || ((WeakReference<?>) first).get() == null) {
+                return;
+            }
+            System.gc();
+            try {
+                Thread.sleep(10);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return;
+            }
         }
     }
 
@@ -115,7 +137,7 @@ final class NativeLoader {
                     tried.add(library + ": not there");
                     return false;
                 }
-            } else if (!loadFile(library)) {
+            } else if (!(needed && isUsed(library.toString()) ? loadCopy(library) : loadFile(library))) {
                 return false;
             }
         }
@@ -133,6 +155,10 @@ final class NativeLoader {
     }
 
     private boolean loadByPath() {
+        if (isUsed("")) {
+            tried.add("java.library.path: its " + BINDING + " was loaded for a class loader that has ended");
+            return false;
+        }
         try {
             System.loadLibrary("dist_java");
             return true;
@@ -154,7 +180,7 @@ final class NativeLoader {
         }
         Path temporary = null;
         try {
-            temporary = Files.createTempDirectory("libdist-");
+            temporary = Files.createTempDirectory("libdist-").toAbsolutePath();
             for (String name : LIBRARIES) {
                 try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + name)) {
                     if (in != null) {
@@ -162,10 +188,49 @@ final class NativeLoader {
                     }
                 }
             }
-            return loadFolder(temporary);
+            String core = version(temporary.resolve(CORE));
+            Object kept = System.getProperties().get(KEPT);
+            if (kept != null && !kept.equals(core)) {
+                throw new UnsatisfiedLinkError("this JVM has loaded another version of libdist before, for a class loader"
+                        + " that has ended. Native libraries stay in the process: restart the JVM to change the version");
+            }
+            if (kept != null) { // the binding finds those by their names
+                return loadFile(temporary.resolve(BINDING));
+            }
+            boolean loaded = loadFolder(temporary);
+            if (loaded) {
+                System.getProperties().put(KEPT, core);
+            }
+            return loaded;
         } catch (IOException e) {
             tried.add(
                     "the jar's " + folder + ", by way of " + System.getProperty("java.io.tmpdir") + ": " + e);
+            return false;
+        } finally {
+            remove(temporary);
+        }
+    }
+
+    /** What tells this libdist from others. One that has been loaded stays in the process, and others would mix with it. */
+    private static String version(Path library) throws IOException {
+        CRC32C sum = new CRC32C();
+        sum.update(Files.exists(library) ? Files.readAllBytes(library) : new byte[0]);
+        return "CRC " + sum.getValue();
+    }
+
+    /** Whether an earlier class loader has loaded a binding, whose statics stay in the process. */
+    private static boolean isUsed(String binding) {
+        return System.getProperties().putIfAbsent(USED + binding, "") != null;
+    }
+
+    /** Another copy of a binding, with statics of its own. */
+    private boolean loadCopy(Path library) {
+        Path temporary = null;
+        try {
+            temporary = Files.createTempDirectory("libdist-").toAbsolutePath();
+            return loadFile(Files.copy(library, temporary.resolve(BINDING)));
+        } catch (IOException e) {
+            tried.add("a copy of " + library + ", in " + System.getProperty("java.io.tmpdir") + ": " + e);
             return false;
         } finally {
             remove(temporary);
