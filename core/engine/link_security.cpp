@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/link_security.hpp"
 
-#include <arpa/inet.h>
-
 #include <cstring>
 
+#include "core/base/os/socket.hpp"
 #include "core/base/text.hpp"
 
 namespace dist {
@@ -41,13 +40,7 @@ bool HostAndPort::is_loopback() const noexcept {
   return host.substr(0, 4) == "127." && host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-bool HostAndPort::is_number() const noexcept {
-  char text[INET6_ADDRSTRLEN];
-  if (host.size() >= sizeof text) return false;
-  text[host.copy(text, host.size())] = '\0';
-  unsigned char address[sizeof(in6_addr)];
-  return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
-}
+bool HostAndPort::is_number() const noexcept { return is_ip_address(host); }
 
 bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept {
   const std::string_view whole(text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/os/socket.hpp"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -37,6 +38,14 @@ std::ptrdiff_t receive_now(int socket, std::span<const std::span<std::byte>> par
     // The connection has been closed.
     return came != 0 ? came : (errno = ENOTCONN, -1);
   });
+}
+
+bool is_ip_address(std::string_view text) noexcept {
+  char terminated[INET6_ADDRSTRLEN];
+  if (text.size() >= sizeof terminated) return false;
+  terminated[text.copy(terminated, text.size())] = '\0';
+  unsigned char address[sizeof(in6_addr)];
+  return inet_pton(AF_INET, terminated, address) == 1 || inet_pton(AF_INET6, terminated, address) == 1;
 }
 
 }  // namespace dist

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends and receives as many bytes as a connected socket takes without blocking, and never raises a signal.
+// Sends and receives as many bytes as a connected socket takes without blocking, and never raises a signal. Also recognizes
+// IP addresses.
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 namespace dist {
 
@@ -13,5 +15,8 @@ inline constexpr std::size_t kMostSocketParts = 4;
 // if the connection is closed.
 std::ptrdiff_t send_now(int socket, std::span<const std::span<const std::byte>> parts) noexcept;
 std::ptrdiff_t receive_now(int socket, std::span<const std::span<std::byte>> parts) noexcept;
+
+// Whether the text is an IPv4 or IPv6 address.
+bool is_ip_address(std::string_view text) noexcept;
 
 }  // namespace dist

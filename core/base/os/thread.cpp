@@ -42,6 +42,12 @@ void block_async_signals() noexcept {
   pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
 }
 
+AsyncSignalsBlocked::AsyncSignalsBlocked() noexcept {
+  pthread_sigmask(SIG_BLOCK, nullptr, &before_);
+  block_async_signals();
+}
+AsyncSignalsBlocked::~AsyncSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 void yield_this_thread() noexcept { sched_yield(); }
 
 bool is_first_thread() noexcept { return gettid() == getpid(); }

@@ -2,6 +2,8 @@
 // Operating system threads: creation, names, signal masks and stack sizes.
 #pragma once
 
+#include <signal.h>
+
 #include <pthread.h>
 
 #include <cstddef>
@@ -30,6 +32,18 @@ void name_this_thread(const char* name) noexcept;
 // ILL, TRAP, ABRT, PROF, URG) stay unblocked: a JVM and the Go runtime turn them into exceptions and need
 // them on every thread.
 void block_async_signals() noexcept;
+
+// Blocks them on this thread during its lifetime, for threads that it starts: they inherit the mask.
+class AsyncSignalsBlocked {
+ public:
+  AsyncSignalsBlocked() noexcept;
+  ~AsyncSignalsBlocked();
+  AsyncSignalsBlocked(const AsyncSignalsBlocked&) = delete;
+  AsyncSignalsBlocked& operator=(const AsyncSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 // Yields the CPU to any other runnable thread.
 void yield_this_thread() noexcept;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc/channels.hpp"
 
-#include <signal.h>
-
 #include <chrono>
 #include <exception>
 #include <iterator>
@@ -73,10 +71,7 @@ void release(Channels channels) noexcept {
   all.channels.insert(all.channels.end(), std::make_move_iterator(channels.begin()),
                       std::make_move_iterator(channels.end()));
   if (all.has_thread) return;
-  // The thread inherits the mask.
-  sigset_t before;
-  pthread_sigmask(SIG_BLOCK, nullptr, &before);
-  block_async_signals();
+  const AsyncSignalsBlocked blocked;
   try {
     std::thread([] {
       name_this_thread("dist-channels");
@@ -86,7 +81,6 @@ void release(Channels channels) noexcept {
   } catch (const std::exception&) {
     // The next call tries again.
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace dist::grpc_link
