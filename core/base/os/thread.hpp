@@ -2,9 +2,8 @@
 // Operating system threads: creation, names, signal masks and stack sizes.
 #pragma once
 
-#include <signal.h>
-
 #include <pthread.h>
+#include <signal.h>
 
 #include <cstddef>
 #include <cstdint>
