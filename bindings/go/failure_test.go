@@ -301,7 +301,7 @@ func TestReplicaOnAnotherGoroutine(t *testing.T) {
 			t.Error(err)
 		}
 		for id, err := range others {
-			if !errors.Is(err, dist.ErrFailedPrecondition) || !strings.Contains(err.Error(), fmt.Sprintf("replica %d's handle", id)) ||
+			if !errors.Is(err, dist.ErrFailedPrecondition) || !strings.Contains(err.Error(), fmt.Sprintf("handle of replica %d", id)) ||
 				!strings.Contains(err.Error(), "goroutine") || strings.Contains(err.Error(), "thread") {
 				t.Error(id, err)
 			}

@@ -110,7 +110,7 @@ func (i *Item) Wait(ctx context.Context) error {
 	if i == nil {
 		return newError(ErrInvalidArgument, "the item is nil: Batcher.Submit gives one")
 	}
-	return waitFor(ctx, i.done, &i.err, "the context ended the wait; the item goes on")
+	return waitFor(ctx, i.done, &i.err, "the context ended the wait. The item continues to run.")
 }
 
 // Take waits for the next partial result. If there are no more results, ok is false and err is the result of
@@ -133,7 +133,7 @@ func (i *Item) Take(ctx context.Context) (result any, ok bool, err error) {
 		case <-i.more:
 		case <-i.done:
 		case <-ctx.Done():
-			return nil, false, endedBefore(ctx, "the context ended the wait; the item goes on")
+			return nil, false, endedBefore(ctx, "the context ended the wait. The item continues to run.")
 		}
 	}
 }

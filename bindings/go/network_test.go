@@ -81,7 +81,7 @@ func TestWorkerKnowsItsPlace(t *testing.T) {
 		is(t, "cluster", []bool{q.InMultiWorkerMode, q.BetweenGraph, q.ShouldInit}, []bool{true, true, true})
 		is(t, "device", all(s.Device(2*w)), all(fmt.Sprintf("/job:worker/replica:0/task:%d/device:CPU:0", w), nil))
 		_, err = s.Device(2 - 2*w)
-		fails(t, err, dist.ErrInvalidArgument, "has devices of replicas")
+		fails(t, err, dist.ErrInvalidArgument, "but the strategy has replicas")
 	}
 	s := newStrategy(t, dist.Options{Replicas: 2})
 	q, err := s.Query()

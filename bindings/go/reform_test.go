@@ -21,7 +21,7 @@ func apart(t *testing.T, workers int) *dist.Strategy {
 
 func TestReformMisuse(t *testing.T) {
 	for _, s := range []*dist.Strategy{newStrategy(t, dist.Options{Replicas: 2}), apart(t, 1)} {
-		fails(t, s.Reform(background, nil), dist.ErrFailedPrecondition, "one worker alone")
+		fails(t, s.Reform(background, nil), dist.ErrFailedPrecondition, "has only one worker")
 		fails(t, s.Reform(background, nil), dist.ErrFailedPrecondition, "Strategy.Reform")
 		is(t, "due", must[bool](t)(s.ReformDue()), false)
 		q := must[dist.Properties](t)(s.Query())

@@ -220,7 +220,7 @@ func (r *RemoteValue) Get(ctx context.Context) (*Value, error) {
 		select {
 		case <-r.arrival(native):
 		case <-ctx.Done():
-			return nil, endedBefore(ctx, "the context ended the wait; the call goes on")
+			return nil, endedBefore(ctx, "the context ended the wait. The call continues to run.")
 		}
 	}
 	var out int64

@@ -144,7 +144,7 @@ func (r *Request) Wait(ctx context.Context) error {
 	if r == nil {
 		return newError(ErrInvalidArgument, "the request is nil: Strategy.Submit gives one")
 	}
-	return waitFor(ctx, r.done, &r.err, "the context ended the wait; the request goes on")
+	return waitFor(ctx, r.done, &r.err, "the context ended the wait. The request continues to run.")
 }
 
 // waitFor waits until done is closed; *how is valid then.

@@ -58,7 +58,7 @@ public final class RemoteValue extends NativeObject {
         for (long left = nanos;; left = nanos - (System.nanoTime() - begun)) {
             boolean ready = DistModule.dist_remote_value_ready(handle) != 0;
             if (!ready && left > 0 && Thread.currentThread().isInterrupted()) {
-                String what = "the thread that waits was interrupted; the call goes on";
+                String what = "the waiting thread was interrupted. The call continues to run.";
                 throw new DistException(Status.CANCELLED, what, new InterruptedException(what));
             }
             try {
