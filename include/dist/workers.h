@@ -28,7 +28,7 @@
  *                          loopback and trusted networks: a stranger who connects to such a port while it waits for its
  *                          worker can terminate this process
  *     DIST_JOB_SECRET      a text that all workers of the job share. Workers that do not present it are rejected.
- *                          Required on addresses other than loopback
+ *                          Required on addresses other than loopback without TLS
  *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
  *                          PEM files: the authority that signs the workers' certificates, this worker's certificate,
  *                          and its key. Each certificate names the host of its worker's address; both sides present
