@@ -55,7 +55,7 @@ Status read_arguments(Memory& memory, Value* args, const Value* kwargs, ValueRef
   if (args == nullptr || args->is_sequence()) {
     *out_args = ValueRef::share(args);
   } else {
-    DIST_TRY(Value::create(memory, DIST_VALUE_LIST, {&args, 1}, out_args));
+    DIST_TRY(Value::create(memory, DIST_VALUE_TUPLE, {&args, 1}, out_args));
   }
   if (kwargs != nullptr && kwargs->kind() != DIST_VALUE_DICT) {
     return invalid_argument("kwargs is %s, but must be a dictionary of named arguments, or NULL",

@@ -102,7 +102,7 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  * may be of different kinds. All NONE values count as the same value, and NULL counts as NONE if another replica
  * returned a result. With one replica, its result is returned unchanged.
  *
- * If `args` is neither a list nor a tuple, it is the only argument: the functions get a list with this one item. So a
+ * If `args` is neither a list nor a tuple, it is the only argument: the functions get a tuple with this one item. So a
  * batch from dist_iterator_next() can be passed as it is.
  *
  * Context  Strategy, as for dist_run().

@@ -61,7 +61,7 @@ static dist_status look_at_the_only_argument(dist_replica *replica, dist_value *
                                              dist_value **out_result, void *user_data) {
   (void)out_result, (void)kwargs;
   seen *s = user_data;
-  if (dist_value_kind(args) != DIST_VALUE_LIST || dist_value_size(args) != 1)
+  if (dist_value_kind(args) != DIST_VALUE_TUPLE || dist_value_size(args) != 1)
     return dist_fail(DIST_INTERNAL, "not one argument");
   dist_value *only = dist_value_item(args, 0);
   if (dist_value_kind(only) == DIST_VALUE_DICT) only = dist_value_get(only, "x");
