@@ -50,7 +50,7 @@ class ValuesRun final : public Counted {
 };
 
 // Reads the arguments of a run. A value of `args` that is neither a list nor a tuple becomes the only item of a
-// list, and `kwargs` must be a dictionary; both may be NULL.
+// tuple, and `kwargs` must be a dictionary; both may be NULL.
 Status read_arguments(Memory& memory, Value* args, const Value* kwargs, ValueRef* out_args);
 
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,

@@ -287,6 +287,9 @@ class Instances final : public Counted, public Tenant {
   static dist_status call_make(Replica& replica, const Body& self);
   static dist_status call_end(Replica& replica, const Body& self);
 
+  // Not owned if another thread is opening or closing the instances.
+  std::unique_lock<std::mutex> lock_to_change();
+
   ReplicaPool& pool_;
   const Recorder& clock_;  // for timestamps
   const Host host_;

@@ -87,11 +87,21 @@ Status Instances::check_watch() noexcept {
   return helpers_.need_clock();
 }
 
+// While the instances are open, a request that waited for that may hold the lock for a moment.
+std::unique_lock<std::mutex> Instances::lock_to_change() {
+  std::unique_lock changing(changing_, std::try_to_lock);
+  while (!changing && phase() == Phase::kOpen) {
+    yield_this_thread();
+    (void)changing.try_lock();
+  }
+  return changing;
+}
+
 Status Instances::open(const Options& options) {
   DIST_TRY(check_threads("dist_instances_open"));
   DIST_TRY(check_wait("dist_instances_open"));
   const BudgetStay stay(pool_.insider());
-  const std::unique_lock changing(changing_, std::try_to_lock);
+  const std::unique_lock changing = lock_to_change();
   if (!changing) return changed_elsewhere("dist_instances_open");
   const Phase now = phase();
   if (now != Phase::kNever && now != Phase::kClosed)
@@ -209,7 +219,7 @@ Status Instances::close(int64_t timeout_ns) noexcept {
   DIST_TRY(check_wait("dist_instances_close"));
   const BudgetStay stay(pool_.insider());
   DIST_TRY(check_teller("dist_instances_close"));
-  const std::unique_lock changing(changing_, std::try_to_lock);
+  const std::unique_lock changing = lock_to_change();
   if (!changing) return changed_elsewhere("dist_instances_close");
   const int64_t deadline_ns =
       timeout_ns < 0 ? 0 : deadline_after(host_.now_ns(), std::max<int64_t>(timeout_ns, 1));
@@ -279,7 +289,7 @@ int Instances::list_inside(std::span<char> text) const noexcept {
 
 Status Instances::end_idle(const char* call) noexcept {
   DIST_TRY(check_teller(call));
-  const std::unique_lock changing(changing_, std::try_to_lock);
+  const std::unique_lock changing = lock_to_change();
   if (!changing) return changed_elsewhere(call);
   {
     const std::lock_guard lock(mutex_);

@@ -204,7 +204,7 @@ class Executors(unittest.TestCase):
     def test_wrong_executors_are_refused(self):
         with ThreadPoolExecutor(1) as pool:
             for workers in (0, -1, 65536):
-                with self.assertRaisesRegex(InvalidArgument, f"max_workers is {workers};"):
+                with self.assertRaisesRegex(InvalidArgument, f"max_workers is {workers}, but must be"):
                     Strategy(1, executor=pool, max_workers=workers)
         with self.assertRaises(InvalidArgument):
             Strategy(1, max_workers=2)

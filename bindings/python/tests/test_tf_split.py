@@ -59,7 +59,7 @@ ON_PARTS = {
     "sum over the unsplit axis": lambda x: tf.reduce_sum(x, axis=3),
     "mean over the batch": lambda x: tf.reduce_mean(x, axis=0, keepdims=True),
     "any reduction of unsplit axes": lambda x: np.subtract.reduce(x, axis=3),
-    "a whole model": lambda x: np.tanh(tf.cast(x, tf.float32) * CHANNELS + 1) ** 2,
+    "a whole model": lambda x: np.abs(tf.cast(x, tf.float32) * CHANNELS + 1) ** 2,
 }
 REDUCED = {
     "tf.reduce_sum": lambda x: tf.reduce_sum(x),

@@ -213,7 +213,7 @@ class SplitTensor(Holder):
             return np.asarray(ufunc.reduce(_part(whole, whole.ndim, shard), axis=axes, dtype=dtype, keepdims=True))
 
         def begun(result: Any) -> Any:
-            if initial is not None and initial is not np._NoValue:
+            if initial is not None and initial is not getattr(np, "_NoValue", None):
                 result = np.asarray(ufunc(np.asarray(initial, result.dtype), result))
             return result if keepdims else result.reshape([result.shape[d] for d in kept])
 
