@@ -99,7 +99,7 @@ void a_worker_that_forms_a_generation_before_it_has_met_worker_0_has_left(void**
   first.transport->receive(1, {.number = 1}, &byte, 1, receive);
   await([&] { return receive.over(); });
   assert_true(receive.end() == End::kLost);
-  assert_says(why(*first.transport, 1), "has left, to form the next generation");
+  assert_says(why(*first.transport, 1), "has left to re-form");
   await([&] { return first.network->has_newcomers(); });
   cancelled = true;
   waits.join();
