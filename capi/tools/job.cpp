@@ -309,8 +309,8 @@ void Job::end_stragglers() {
   const std::string grace = seconds(setup_.options.grace_ns);
   for (const Task& task : tasks_) {
     if (task.pid <= 0 || task.restarts == 0) continue;
-    say(plan_of(task).name() + ", which was started again, did not end within " + grace +
-        " after the others: " + signal_name(straggler_signal_) + " was sent");
+    say(plan_of(task).name() + " was restarted and did not end within " + grace + " after the others: sent " +
+        signal_name(straggler_signal_));
     kill(-task.pid, straggler_signal_);
     kill(-task.pid, SIGCONT);
     deadline_ = now() + setup_.options.grace_ns;
@@ -332,7 +332,7 @@ Job::Answer Job::answer_to(const Task& failed) const {
 }
 
 void Job::failed(Task& task, const std::string& how, int status) {
-  if (has_succeeded()) return say(how + " after the job had ended: it is not started again");
+  if (has_succeeded()) return say(how + " after the job had ended: not restarting it");
   switch (answer_to(task)) {
     case Answer::kEnd: return finish_as(task, how, status);
     case Answer::kRestartTask: return restart_task(task, how);

@@ -66,11 +66,11 @@ void a_worker_that_was_started_again_is_ended_after_the_end(void**) {
   launch.open_gate();
   launch.ends(0);
   const std::string late =
-      kSays + "worker 1, which was started again, did not end within 0.1 s after the others: ";
+      kSays + "worker 1 was restarted and did not end within 0.1 s after the others: sent ";
   assert_text(launch.all_err,
-              kSays + "worker 1 exited with status 3; it is started again in 0.1 s (restart 1 of 3)\n" +
-                  late + "SIGTERM was sent\n" + late + "SIGKILL was sent\n" + kSays +
-                  "worker 1 was killed by SIGKILL after the job had ended: it is not started again\n");
+              kSays + "worker 1 exited with status 3; restarting it in 0.1 s (restart 1 of 3)\n" + late +
+                  "SIGTERM\n" + late + "SIGKILL\n" + kSays +
+                  "worker 1 was killed by SIGKILL after the job had ended: not restarting it\n");
 }
 
 // Restarts are those of the whole job, not of each task.
