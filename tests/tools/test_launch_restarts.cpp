@@ -52,7 +52,7 @@ void a_worker_that_fails_after_the_end_is_not_started_again(void**) {
   until_gone(pid);
   launch.open_gate(2);
   launch.ends(0);
-  const std::string after = " after the job had ended: it is not started again";
+  const std::string after = " after the job had ended: not restarting it";
   assert_lines(sorted(lines_of(launch.all_err)), {kSays + "worker 1 was killed by SIGKILL" + after,
                                                   kSays + "worker 2 exited with status 1" + after});
 }
