@@ -148,7 +148,8 @@ class Elastic(unittest.TestCase):
                     if len(weights) == workers_at_end < 3:
                         job.terminate()
             said = job.stderr.read()
-        self.assertEqual(job.returncode, 0 if workers_at_end == 3 else 128 + signal.SIGTERM, said)
+        # dist-launch may have ended a late worker by itself, because worker 0 had succeeded.
+        self.assertIn(job.returncode, (0,) if workers_at_end == 3 else (0, 128 + signal.SIGTERM), said)
         self.assertEqual((len(weights), len(set(weights))), (workers_at_end, 1), said)
         return weights[0], generations
 
