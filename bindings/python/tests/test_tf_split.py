@@ -136,7 +136,7 @@ class Split(unittest.TestCase):
             with self.subTest(name):
                 result, _ = self.run_with(function)
                 self.assertIsInstance(result, _split.SplitTensor)
-                self.equal(result, function(tf.constant(IMAGES)))
+                self.equal(result, function(tf.constant(IMAGES)), rtol=1e-6)
 
     def test_every_device_computes_with_its_part(self):
         _, seen = self.run_with(lambda x: np.tanh(x * CHANNELS + ROWS))
