@@ -173,7 +173,7 @@ class Builder {
     const dist_tensor model = column[0]->tensor();
     TensorSize row_size;
     const dist_tensor row{nullptr, model.dtype, model.ndim - 1, model.shape + 1, nullptr};
-    std::byte unset;  // a placeholder for the row's data, which is not used
+    std::byte unset;  // its address stands in for the data of a row, which nothing reads
     dist_tensor checked = row;
     checked.data = &unset;
     DIST_TRY(check_tensor(checked, "element", &row_size));

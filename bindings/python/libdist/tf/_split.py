@@ -151,6 +151,11 @@ class SplitTensor(Holder):
             raise self.refusal(f"numpy.{name}()")
         return self._element_wise(f"numpy.{name}()", func, args, kwargs)
 
+    def __pow__(self, exponent: Any) -> Any:
+        if not self._is_divided():
+            return super().__pow__(exponent)
+        return self._element_wise("**", operator.pow, (self, exponent), {})
+
     def _calculate(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """calculate() on the parts."""
         name = f"numpy.{ufunc.__name__}" + ("()" if method == "__call__" else f".{method}()")

@@ -224,6 +224,10 @@ class Holder(_Rebinding, np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return calculate(ufunc, method, inputs, kwargs)
 
+    def __pow__(self, exponent: Any) -> Any:
+        # Not numpy.power(): for exponents such as 2, `**` of an array rounds differently.
+        return self._dense() ** exponent
+
     def __getitem__(self, index: Any) -> Any:
         return tensor_of(self._dense()[plain(index)])
 
