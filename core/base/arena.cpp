@@ -2,6 +2,7 @@
 #include "core/base/arena.hpp"
 
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
@@ -45,6 +46,7 @@ void start_arena(tbb::task_arena& arena, int width) {
     if (state.load(std::memory_order_relaxed) == kUnusable) throw std::bad_alloc();
     if (state.load(std::memory_order_relaxed) == kNotTried) {
       state.store(kUnusable, std::memory_order_relaxed);
+      (void)tbb::info::default_concurrency();
       arena.initialize(width);
       state.store(kWorks, std::memory_order_release);
       return;
