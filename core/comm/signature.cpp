@@ -112,7 +112,7 @@ class MemberLines {
   void line(Text& text, std::size_t member) const noexcept {
     const Signature* signature = evidence_.signatures[member];
     if (signature == nullptr) {
-      text.add(": has not arrived");
+      text.add(": did not arrive");
       return;
     }
     char what[160];

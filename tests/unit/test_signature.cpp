@@ -185,7 +185,7 @@ void logical_devices_are_called_so(void**) {
   assert_int_equal(error.culprit.logical_device, 1);
   has(error.message, "logical device 1 called");
   has(error.message, "logical devices 0, 2 called all_reduce");
-  has(error.message, "logical device 3: has not arrived");
+  has(error.message, "logical device 3: did not arrive");
   has(error.hint, "All logical devices");
 }
 
@@ -264,13 +264,13 @@ void messages_say_what_failed_and_what_to_do(void**) {
   assert_string_equal(Case({&a, &biases, &a, nullptr}).verdict().message,
                       "all_reduce #12 (tag \"grads\"): replica 1 called all_reduce with tag \"biases\", but "
                       "replicas 0, 2 called all_reduce with tag \"grads\". All replicas must call the same "
-                      "collectives in the same order, with the same arguments. Details: replica 3: has not "
-                      "arrived");
+                      "collectives in the same order, with the same arguments. Details: replica 3: did "
+                      "not arrive");
   assert_string_equal(
       Case({&a, &early, nullptr}).verdict().message,
       "all_reduce #12 (tag \"grads\"): replica 1 returned early. All replicas must call the same "
       "collectives; a replica without input takes part with an empty batch. Details: replica 0: "
-      "all_reduce SUM f32[3] (tag \"grads\"); replica 2: has not arrived");
+      "all_reduce SUM f32[3] (tag \"grads\"); replica 2: did not arrive");
   Case c({&a, &failed});
   ErrorRecord why;
   copy_text(why.message, "no row 7");
