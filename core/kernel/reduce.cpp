@@ -71,8 +71,8 @@ ReduceKernel integer_kernel(dist_reduce_op op) {
   switch (op) {
     case DIST_REDUCE_SUM: return reduce<Plain<U, Sum> >;
     case DIST_REDUCE_MEAN: return reduce_rare<IntegerMean<T, R> >;
-    case DIST_REDUCE_MIN: return reduce_rare<Plain<T, Minimum> >;
-    case DIST_REDUCE_MAX: return reduce_rare<Plain<T, Maximum> >;
+    case DIST_REDUCE_MIN: return reduce<Plain<T, Minimum> >;
+    case DIST_REDUCE_MAX: return reduce<Plain<T, Maximum> >;
     case DIST_REDUCE_PROD: return reduce_rare<Plain<U, Product> >;
     default: return nullptr;
   }
