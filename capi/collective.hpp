@@ -30,9 +30,9 @@ Status require_plain(const dist_collective_options& options, const char* name) n
 template <class Body>
 dist_status with_member(dist_replica* replica, const dist_collective_options* options, const char* name,
                         Body&& body) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(replica, name, "replica"));
+  const auto checked = [&]() -> Status {
     DIST_TRY(check_may_wait(name));
+    DIST_TRY(require(replica, name, "replica"));
     DIST_TRY(unwrap(replica).check(name));
     static constexpr dist_collective_options kNone{};
     if (options == nullptr) return body(unwrap(replica).member(nullptr, 0), kNone);
@@ -42,7 +42,9 @@ dist_status with_member(dist_replica* replica, const dist_collective_options* op
     DIST_TRY(make_member(replica, given, name, &member));
     if (given.cancel == nullptr) return body(*member, given);
     return ended_by(*unwrap(given.cancel), member->group, [&] { return body(*member, given); });
-  });
+  };
+  // Not guard(), which would look again for a callback that this thread may be in.
+  return guarded(nullptr, [&] { return checked().code(); });
 }
 
 }  // namespace dist::capi

@@ -24,6 +24,7 @@ Status refused_call() noexcept {
 }
 
 Status refused_wait(const char* call) noexcept {
+  DIST_TRY(refused_call());
   return failed_precondition(
       "%s%s: this thread is in %s, which a run may be waiting for. Start runs, call collectives, and use "
       "variables and iterators outside the callback.",
