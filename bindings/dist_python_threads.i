@@ -127,7 +127,7 @@ class Released {
 
 }  // namespace dist_swig
 
-/* In place of SWIG's own classes, which leave threads to Python. */
+/* Replaces the classes with which SWIG takes and releases the GIL; those do not handle finalization. */
 #define SWIG_PYTHON_NO_USE_GIL
 #define SWIG_PYTHON_INITIALIZE_THREADS
 #define SWIG_PYTHON_THREAD_BEGIN_BLOCK dist_swig::Attached _swig_thread_block

@@ -90,8 +90,8 @@ func (c *Closure) Context() context.Context {
 	return c.ctx
 }
 
-// Read reads variables. The values are current, or older by at most MaxStaleness of this worker's closures;
-// see [PSVariableOptions]. All values from one parameter server are from the same moment. The caller must
+// Read reads variables. A value may be stale by at most MaxStaleness closures of this worker; see
+// [PSVariableOptions]. All values from one parameter server are from the same moment. The caller must
 // close the values. Read fails with [ErrAborted] if a parameter server is lost; return this error, because
 // the coordinator handles it.
 func (c *Closure) Read(names ...string) ([]*Value, error) {

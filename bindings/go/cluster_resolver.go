@@ -212,7 +212,7 @@ func (u *uses) resolver(r *ClusterResolver) int64 {
 	return u.take(&r.object, "cluster resolver")
 }
 
-// ask queries the resolver. It returns errors of the program's functions unchanged.
+// ask queries the resolver. It returns an error of a host callback unchanged.
 func (r *ClusterResolver) ask(u *uses, call func(native int64) error) error {
 	native := u.resolver(r)
 	if u.err != nil {

@@ -69,8 +69,8 @@ func ReduceWith(operator ReduceOperator) Option {
 	return Option{set: func(c *choices) { c.reduce = operator }}
 }
 
-// ReduceElement sets the size of one element of the operator of [ReduceUser], in bytes, if it consists of
-// several elements of the tensor. The size is a multiple of the tensor's element size and at most 4096.
+// ReduceElement sets how many bytes the operator of [ReduceUser] treats as one element, if these are several
+// elements of the tensor. The number is a multiple of the tensor's element size and at most 4096.
 // libdist never splits such an element. The size must be the same on all members.
 func ReduceElement(bytes int) Option {
 	return Option{set: func(c *choices) { c.elementBytes = bytes }}

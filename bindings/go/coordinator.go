@@ -186,8 +186,8 @@ func (c *Coordinator) with(call func(native int64) error) error {
 }
 
 // Close ends the coordinator if no other caller of [Strategy.NewCoordinator] holds it. Unfinished closures,
-// and Schedule and Join calls in progress, fail with [ErrCancelled]; Close waits for other calls. The servers
-// are told to stop. Remote values stay readable. Inside a [PartitionFunc], Close fails with
+// and Schedule and Join calls in progress, fail with [ErrCancelled]; Close waits for other calls. libdist
+// then asks the servers to stop. Remote values stay readable. Inside a [PartitionFunc], Close fails with
 // [ErrFailedPrecondition]. Closing a nil or closed coordinator does nothing.
 func (c *Coordinator) Close() error {
 	if c == nil {

@@ -22,8 +22,8 @@ type CrossDeviceFunctions struct {
 	Gather func(components []RawTensor, axis int, out RawTensor) error
 }
 
-// StrategyFunctions defines a strategy of the program's own. Functions that are not nil replace those of
-// libdist, for values outside runs. Options.Devices names the strategy's devices.
+// StrategyFunctions defines a custom strategy. Functions that are not nil replace those of libdist for values
+// outside runs. Options.Devices names the devices.
 type StrategyFunctions struct {
 	SharedCopy bool // true: all replicas share one copy of a variable; false: each has its own
 	CrossDeviceFunctions
@@ -177,7 +177,7 @@ func (c *CrossDevice) Close() error {
 	return nil
 }
 
-// with calls a function with the handle. It returns errors of the program's functions unchanged.
+// with calls a function with the handle. It returns an error of a host callback unchanged.
 func (c *CrossDevice) with(u *uses, call func(native int64) error) error {
 	native := u.crossDevice(c)
 	if u.err != nil {

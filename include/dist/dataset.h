@@ -197,7 +197,7 @@ typedef dist_status (*dist_dataset_fn)(const dist_input_context *context, dist_d
  * Only prefetch and the three options about replication and devices are used; all other options must be 0.
  *
  * Shape    All batches of a step have the same structure.
- * Order    That of the function's datasets.
+ * Order    Each dataset that the function returns determines the order of its own elements.
  * Context  Strategy, concurrent.
  * Blocks   While fn runs.
  * Owns     Takes ownership of the function's datasets. The caller owns *out_dataset and destroys it with

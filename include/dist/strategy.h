@@ -199,7 +199,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy
 DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
 
 /**
- * A strategy of the host's own. Each function that is not NULL replaces libdist's. libdist calls copy_of_replica() and
+ * Functions of a custom strategy. Each function that is not NULL replaces the one of libdist. libdist calls copy_of_replica() and
  * device_of_replica() only while it creates the strategy; it calls the others whenever values outside runs are reduced,
  * broadcast or gathered. Collectives between replicas, and the code that keeps the copies of a variable equal, cannot
  * be replaced.
