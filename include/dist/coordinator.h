@@ -105,8 +105,8 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_create(dist_strategy *strat
                                                             dist_coordinator **out_coordinator);
 
 /**
- * Destroys the coordinator, once every owner has called this. Unfinished closures fail with CANCELLED, and
- * libdist asks the servers to stop. Remote values stay readable. NULL is ignored. In a forked child this does nothing.
+ * Destroys the coordinator, once every owner has called this. Unfinished closures fail with CANCELLED, and libdist
+ * asks the servers to stop. Remote values stay readable. NULL is ignored. In a forked child this does nothing.
  *
  * Context  Any, serialized. Calls that are in progress on other threads fail with CANCELLED.
  * Blocks   Until the servers have answered, at most 5 s, and the calls in progress have returned.

@@ -199,10 +199,10 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy
 DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
 
 /**
- * Functions of a custom strategy. Each function that is not NULL replaces the one of libdist. libdist calls copy_of_replica() and
- * device_of_replica() only while it creates the strategy; it calls the others whenever values outside runs are reduced,
- * broadcast or gathered. Collectives between replicas, and the code that keeps the copies of a variable equal, cannot
- * be replaced.
+ * Functions of a custom strategy. Each function that is not NULL replaces the one of libdist. libdist calls
+ * copy_of_replica() and device_of_replica() only while it creates the strategy; it calls the others whenever values
+ * outside runs are reduced, broadcast or gathered. Collectives between replicas, and the code that keeps the copies of
+ * a variable equal, cannot be replaced.
  */
 typedef struct dist_strategy_functions {
   uint32_t struct_size;
