@@ -241,7 +241,7 @@ Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
     for (;;) {
       int64_t waited_ns = 0;
       Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);
-      const bool forgiven = standstill.forgives();
+      const bool forgiven = standstill.forgives(waited_ns);
       if (forgiven) overdue = Trouble::kNone;
       for (std::size_t i = 0; i < n; ++i) {
         works[i]->check(waited_ns);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "core/comm/standstill.hpp"
-
 namespace dist {
 namespace {
 
@@ -217,8 +215,8 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
     transport_.progress();
     if (group.poisoned()) return group.failure();
     int64_t waited_ns = 0;
-    const bool forgiven = standstill.forgives();
-    if (group.overdue(start_ns, timeout_ns_, &waited_ns) != Trouble::kNone && !forgiven) {
+    const Trouble late = group.overdue(start_ns, timeout_ns_, &waited_ns);
+    if (!standstill.forgives(waited_ns) && late != Trouble::kNone) {
       return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished the previous run within %.3g s",
                         missing, static_cast<double>(waited_ns) * 1e-9);
     }
@@ -244,8 +242,7 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
     if (cancelled.load(std::memory_order_relaxed))
       return dist::fail(DIST_CANCELLED, "the wait for worker %d to finish its run was cancelled", named(0));
     const int64_t waited_ns = host_.now_ns() - start_ns;
-    const bool forgiven = standstill.forgives();
-    if (timeout_ns_ > 0 && waited_ns >= timeout_ns_ && !forgiven) {
+    if (!standstill.forgives(waited_ns) && timeout_ns_ > 0 && waited_ns >= timeout_ns_) {
       return dist::fail(DIST_DEADLINE_EXCEEDED, "worker %d has not finished its run within %.3g s", named(0),
                         static_cast<double>(waited_ns) * 1e-9);
     }
@@ -279,7 +276,6 @@ template <class Over>
 Status WorkerMeeting::await(Over&& over) noexcept {
   Word& word = group_.progress();
   if (over()) return kOk;
-  Standstill standstill;
   for (;;) {
     // acquire keeps this load before the checks: whatever happens after them ends the sleep.
     const uint32_t seen = word.value.load(std::memory_order_acquire);
@@ -292,9 +288,8 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     }
     if (Found found; find_trouble(*round_, &found)) return fail_all(found);
     int64_t waited_ns = 0;
-    const bool forgiven = standstill.forgives();
     const Trouble late = group_.overdue(start_ns_, limit_ns_, &waited_ns);
-    if (late != Trouble::kNone && !forgiven && transport_.up_to_date())
+    if (!standstill_.forgives(waited_ns) && late != Trouble::kNone && transport_.up_to_date())
       return fail_all({report_of(*round_, late, waited_ns)});
     const auto changed = [&] {
       return word.value.load(std::memory_order_seq_cst) != seen || group_.poisoned();
@@ -351,6 +346,7 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
   take_part();
   ++number_;
   start_ns_ = start_ns;
+  standstill_ = {};
   limit_ns_ = timeout_ns == 0 ? timeout_ns_ : timeout_ns;
   const Attendance::Last last = attendance_.begin();
   const WorkerRound::Last own{group_.name(last.member).number(), last.alone_ns};

@@ -53,6 +53,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
+#include "core/comm/standstill.hpp"
 #include "core/comm/worker_messages.hpp"
 #include "core/comm/worker_round.hpp"
 #include "core/engine/transport.hpp"
@@ -331,6 +332,7 @@ class WorkerMeeting final : public TransportListener {
   std::atomic<bool> listening_{false};   // receives for notices are posted
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
+  Standstill standstill_;
   std::byte own_leave_[WorkerNotice::kBytes];
   // Protects notices and the end of runs, for threads that advance rounds.
   std::mutex mutex_;

@@ -232,9 +232,6 @@ static int play_again_after_a_stop(void) {
 
 static void a_worker_that_arrives_during_a_stop_is_not_blamed(void **state) {
   (void)state;
-  const char *const transport = getenv("DIST_TRANSPORT");
-  if (transport != NULL && strcmp(transport, "gloo") == 0)
-    skip_because("over Gloo, the data of a worker that arrived during a stop may come after the deadline");
   const char *const environment[] = {"DIST_LEASE_SECONDS=100", NULL};
   job all = job_of(2);
   start(&all, "stop", environment);
