@@ -348,6 +348,8 @@ static PyObject *text_from(const char *text) {
 
 %include "dist_python_tensors.i"
 
+%include "dist_python_strategies.i"
+
 /* ---- Calls that keep the GIL ----------------------------------------------------------------------------------------------- */
 %define %dist_quick(NAME)
 %feature("nothreadallow") NAME;

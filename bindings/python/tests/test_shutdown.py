@@ -13,6 +13,57 @@ from libdist import ReduceOp, Strategy
 PATIENCE = 60  # seconds; only against a hang
 
 
+class Closing(unittest.TestCase):
+    """close() while other threads use the strategy."""
+
+    def test_other_threads_get_an_exception(self):
+        for _ in range(50):
+            strategy, together, seen = Strategy(2), threading.Barrier(4), []
+
+            def use():
+                together.wait()
+                try:
+                    while True:
+                        with strategy.scope():
+                            strategy.values_from_function(lambda context: np.ones(2))
+                            strategy.dataset_from_tensors(np.ones(2)).close()
+                except libdist.DistError as error:
+                    seen.append(type(error))
+
+            threads = [threading.Thread(target=use) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            together.wait()
+            strategy.close()
+            for thread in threads:
+                thread.join()
+            self.assertEqual([libdist.FailedPrecondition] * 3, seen)
+
+    def test_a_call_that_goes_on_is_named(self):
+        strategy, inside, leave = Strategy(1), threading.Event(), threading.Event()
+
+        def value(context):
+            inside.set()
+            leave.wait()
+            return 1
+
+        thread = threading.Thread(target=strategy.values_from_function, args=(value,))
+        thread.start()
+        inside.wait()
+        with self.assertRaisesRegex(libdist.FailedPrecondition, "another thread is in .*values_from_function"):
+            strategy.close()
+        self.assertEqual(1, strategy.num_replicas)
+        leave.set()
+        thread.join()
+        strategy.close()
+
+    def test_a_call_cannot_close_its_own_strategy(self):
+        strategy = Strategy(1)
+        with self.assertRaises(libdist.FailedPrecondition):
+            strategy.values_from_function(lambda context: strategy.close())
+        strategy.close()
+
+
 class Shutdown(unittest.TestCase):
     def test_nothing_under_way(self):
         for timeout in (None, 0, 1.0, -1):
