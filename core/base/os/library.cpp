@@ -5,25 +5,48 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 #include "core/base/status.hpp"
 
 namespace dist {
 
+namespace {
+
+// The file from which the code at `here` was mapped. dladdr() does not serve for this: it returns the name by which the
+// file was opened, which may be relative to a folder that was left since.
+bool file_of(const void* here, char* to, std::size_t size) noexcept {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(here);
+  char line[4096 + 128];
+  bool found = false;
+  while (!found && std::fgets(line, sizeof line, maps) != nullptr) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    int path = 0;
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %n", &begin, &end, &path) != 2) continue;
+    if (address < begin || address >= end || line[path] != '/') continue;
+    line[std::strcspn(line, "\n")] = '\0';
+    found = std::strlen(line + path) < size;
+    if (found) std::strcpy(to, line + path);
+  }
+  std::fclose(maps);
+  return found;
+}
+
+}  // namespace
+
 bool own_folder(char* to, std::size_t size) noexcept {
   static const char here = 0;
   Dl_info info;
-  if (dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* path = info.dli_fname;
-  char program[4096];
-  if (path[0] != '/') {
-    // For the program, use the file that is running: the name by which it was called may refer to another
-    // folder by now.
-    const ssize_t bytes = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (bytes <= 0) return false;
-    program[bytes] = '\0';
-    path = program;
+  char path[4096];
+  if (dladdr(&here, &info) != 0 && info.dli_fname != nullptr && info.dli_fname[0] == '/') {
+    copy_text(path, sizeof path, info.dli_fname);
+  } else if (!file_of(&here, path, sizeof path)) {
+    return false;
   }
   const char* const slash = std::strrchr(path, '/');
   if (slash == nullptr || static_cast<std::size_t>(slash - path) >= size) return false;

@@ -5,6 +5,7 @@
  */
 #include "tests/abi/common.h"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +76,30 @@ static void a_forked_child_gets_the_same_answer(void **state) {
   assert_int_equal(status, 0);
 }
 
+/* The program was started with libdist in a relative folder, and leaves the folder that this is relative to. */
+static int moved(int grpc) { return chdir("/") == 0 && dist_has_feature("grpc") == grpc ? 0 : 1; }
+
+static void modules_are_found_beside_a_relative_path(void **state) {
+  (void)state;
+  Dl_info info;
+  assert_true(dladdr((void *)(intptr_t)dist_version, &info) != 0);
+  char folder[4096];
+  assert_non_null(realpath(info.dli_fname, folder));
+  *strrchr(folder, '/') = '\0';
+  const pid_t child = fork();
+  if (child == 0) {
+    char *const name = strrchr(folder, '/');
+    *name = '\0';
+    if (chdir(folder) != 0) _exit(126);
+    setenv("LD_LIBRARY_PATH", name + 1, 1);
+    execl("/proc/self/exe", "test", "moved", expected_of("grpc") ? "1" : "0", (char *)NULL);
+    _exit(127);
+  }
+  int status = -1;
+  assert_true(child > 0 && waitpid(child, &status, 0) == child);
+  assert_int_equal(status, 0);
+}
+
 static dist_status meet(dist_replica *replica, void *user_data) {
   (void)user_data;
   return dist_barrier(replica, NULL);
@@ -100,6 +125,7 @@ static void messages_about_modules_are_whole(void **state) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "moved") == 0) return moved(argv[2][0] == '1');
   num_expected = argc - 1;
   expected = argv + 1;
   const struct CMUnitTest tests[] = {
@@ -108,6 +134,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(modules_that_cannot_be_loaded),
       cmocka_unit_test(a_forked_child_gets_the_same_answer),
       cmocka_unit_test(messages_about_modules_are_whole),
+      cmocka_unit_test(modules_are_found_beside_a_relative_path),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
