@@ -55,6 +55,15 @@ Status fail(const ErrorRecord& error) noexcept {
   return Status(latest.code);
 }
 
+Status reworded(const char* format, ...) noexcept {
+  ErrorRecord error = last_error();
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(error.message, sizeof error.message, format, arguments);
+  va_end(arguments);
+  return fail(error);
+}
+
 Status invalid_argument(const char* format, ...) noexcept {
   va_list arguments;
   va_start(arguments, format);

@@ -3,7 +3,6 @@
 // example the worker at fault.
 #pragma once
 
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
@@ -11,16 +10,6 @@
 #include "core/checkpoint/header.hpp"
 
 namespace dist {
-
-// Replaces the message of this thread's latest failure, which may be one of the arguments.
-[[gnu::format(printf, 1, 2)]] inline Status reworded(const char* format, ...) noexcept {
-  ErrorRecord record = last_error();
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(record.message, sizeof record.message, format, arguments);
-  va_end(arguments);
-  return fail(record);
-}
 
 // Returns `status`. Only the end of a long path is shown.
 inline Status about_file(const char* path, Status status) noexcept {

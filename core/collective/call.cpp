@@ -270,6 +270,14 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
 }
 
 Status Call::check(int me, int size, Signature& signature) noexcept {
+  if (check_arguments(me, size).ok()) {
+    state(signature);
+    return kOk;
+  }
+  return reworded("%s: %s", collective_name(collective), last_error().message);
+}
+
+Status Call::check_arguments(int me, int size) noexcept {
   DIST_TRY(check_options(me, size));
   if (n == 0 && reduces() && op != DIST_REDUCE_USER) DIST_TRY(check_op(op, DIST_F32));
   in_place = in != nullptr && out != nullptr;
@@ -290,7 +298,6 @@ Status Call::check(int me, int size, Signature& signature) noexcept {
     out_bytes += out_size.bytes;
   }
   bytes = in != nullptr ? in_bytes : out_bytes;
-  state(signature);
   return kOk;
 }
 

@@ -102,6 +102,7 @@ struct Call {
  private:
   Status check_op_of(std::size_t t) const noexcept;
   Status check_elements_of(std::size_t t) const noexcept;
+  Status check_arguments(int me, int size) noexcept;
   Status check_options(int me, int size) noexcept;
   Status check_input(std::size_t t, TensorSize* size) noexcept;
   Status check_output(std::size_t t, bool given, TensorSize* size) noexcept;

@@ -283,7 +283,7 @@ static void wrong_arguments(void **state) {
   refused(DIST_REDUCE_MEAN, ints, ints, "f64"); /* of integers out of place only */
   attempt none = {.op = DIST_REDUCE_SUM, .n = 1, .out = &bad};
   assert_ok(dist_run(single, try_it, &none, NULL));
-  assert_has(none.error.message, "in is NULL");
+  assert_has(none.error.message, "all_reduce: in is NULL");
   none = (attempt){.op = DIST_REDUCE_SUM, .n = 1, .in = &good};
   assert_ok(dist_run(single, try_it, &none, NULL));
   assert_has(none.error.message, "out is NULL");
