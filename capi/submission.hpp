@@ -22,13 +22,12 @@ inline void call_done(HostWork& work, void (*function)(), void* user_data) {
 // struct.
 template <class Options>
 Status read_asking(const Options& given, const char* name, Submission* out) noexcept {
-  char field[64];
   if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX) {
     return invalid_argument("%s.priority is %d, but must be %d to %d", name, given.priority,
                             DIST_PRIORITY_MIN, DIST_PRIORITY_MAX);
   }
-  std::snprintf(field, sizeof field, "%s.timeout_ns", name);
-  DIST_TRY(require_timeout(given.timeout_ns, field));
+  if (!require_timeout(given.timeout_ns, "timeout_ns").ok())
+    return reworded("%s.%s", name, last_error().message);
   if (given.completions != nullptr && given.done != nullptr) {
     return invalid_argument("%s: completions and done are both set. Set one of them.", name);
   }
