@@ -19,6 +19,7 @@ build   libcmocka-dev        pc:cmocka        cmocka: the C and C++ tests
 build   libdnnl-dev          h:oneapi/dnnl/dnnl.h oneDNN: examples/tensor_parallel
 test    abigail-tools        cmd:abidiff      compares the binary interface with the recorded one
 test    cmake                cmd:cmake        a CMake project that uses the installed library
+test    git                  cmd:git          a Meson project that gets libdist by its wrap file
 test    openssl              cmd:openssl      certificates for the tests of TLS
 test    swig                 cmd:swig         generates the Java and Python bindings
 test    default-jdk-headless cmd:javac        Java binding

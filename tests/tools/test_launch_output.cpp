@@ -92,7 +92,7 @@ void output_that_cannot_be_written(void**) {
 // Standard output of a launcher in a terminal, which makes \r\n of ends of lines.
 std::string in_terminal(const Words& arguments, Given given) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  assert_true(terminal >= 0);
+  if (terminal < 0) skip_because("this machine has no pseudoterminals");
   assert_int_equal(grantpt(terminal), 0);
   assert_int_equal(unlockpt(terminal), 0);
   given.output = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);

@@ -409,7 +409,7 @@ static void *storm_main(void *argument) {
 static void everything_at_once(void **state) {
   (void)state;
   const unsigned seed = (unsigned)getpid();
-  print_message("seed %u\n", seed);
+  print_message("# seed %u\n", seed);
   static const int64_t buckets[] = {10, 40, 100};
   for (int32_t n = 1; n <= 3; n++) {
     storm s = {.strategy = strategy_of(n, DIST_THREADS_LIBRARY)};

@@ -104,7 +104,7 @@ static void *run_main(void *argument) {
 static void everything_at_once(void **state) {
   (void)state;
   const unsigned seed = (unsigned)getpid();
-  print_message("seed %u\n", seed);
+  print_message("# seed %u\n", seed);
   for (int32_t n = 1; n <= 3; n++) {
     storm s = {.strategy = strategy_of(n, DIST_THREADS_LIBRARY)};
     assert_ok(dist_completions_create(NULL, &s.completions));

@@ -289,7 +289,7 @@ static void a_swap_under_load(void **state) {
   for (int i = 0; i <= SUBMITTERS; i++) pthread_join(threads[i], NULL);
   end_publishing(&p);
   const int64_t latest = dist_versions_latest(l.s->versions);
-  print_message("%lld versions, %d requests\n", (long long)latest, atomic_load(&l.answered));
+  print_message("# %lld versions, %d requests\n", (long long)latest, atomic_load(&l.answered));
   assert_true(latest > MANY);
   assert_int_equal(atomic_load(&l.bad), 0);
   assert_int_equal(atomic_load(&l.refused), 0);
