@@ -11,6 +11,7 @@
 #include "core/input/reduce.hpp"
 #include "core/input/spec.hpp"
 #include "core/strategy/batches.hpp"
+#include "core/strategy/scope.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -74,6 +75,7 @@ dist_status create(const char* call, dist_strategy* strategy, const dist_dataset
     DIST_TRY(capi::unwrap(strategy).check_cross_replica(call));
     DatasetOptions wanted;
     DIST_TRY(read(options, call, &wanted));
+    const CallInProgress here(capi::unwrap(strategy), call);
     Ref<Dataset> dataset;
     DIST_TRY(make(capi::unwrap(strategy), wanted, &dataset));
     *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());

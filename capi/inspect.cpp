@@ -16,6 +16,7 @@
 #include "core/serve/write_metrics.hpp"
 #include "core/strategy/between_runs.hpp"
 #include "core/strategy/explain.hpp"
+#include "core/strategy/scope.hpp"
 #include "core/trace/chrome_trace.hpp"
 #include "core/trace/metrics.hpp"
 #include "core/trace/stragglers.hpp"
@@ -43,6 +44,7 @@ dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, con
   return guard([&]() -> Status {
     DIST_TRY(check(strategy, call));
     if (fn == nullptr) return invalid_argument("%s(): fn is NULL", call);
+    const CallInProgress here(unwrap(strategy), call);
     TextOut out(fn, user_data);
     body(unwrap(strategy), out);
     out.flush();

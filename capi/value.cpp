@@ -5,6 +5,7 @@
 #include <span>
 
 #include "capi/guard.hpp"
+#include "core/strategy/scope.hpp"
 #include "core/strategy/values.hpp"
 #include "core/value/composite.hpp"
 #include "core/value/dlpack.hpp"
@@ -168,6 +169,7 @@ dist_status dist_values_from_function(dist_strategy* strategy, dist_value_fn fn,
                                       dist_value** out_value) {
   return create(strategy, out_value, "dist_values_from_function", [&](Memory&, ValueRef* out) -> Status {
     if (fn == nullptr) return invalid_argument("dist_values_from_function(): fn is NULL");
+    const CallInProgress here(unwrap(strategy), "dist_values_from_function");
     HostComponents host{fn, user_data};
     return values_from_function(unwrap(strategy), {call_component, &host}, out);
   });

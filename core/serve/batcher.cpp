@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/host_call.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/serve/step.hpp"
@@ -318,12 +319,16 @@ void Batcher::has_room_again(Item& item) noexcept {
 
 void Batcher::free_state(Item& item) noexcept {
   void* const state = std::exchange(item.state, nullptr);
-  if (state != nullptr && options_.free_state != nullptr)
-    options_.free(options_.free_state, state, options_.user_data);
+  if (state != nullptr) free(options_.free_state, state);
 }
 
-void Batcher::free_result(void* result) noexcept {
-  if (options_.free_result != nullptr) options_.free(options_.free_result, result, options_.user_data);
+void Batcher::free_result(void* result) noexcept { free(options_.free_result, result); }
+
+// This may be the thread of an instance, for which other callers of libdist wait.
+void Batcher::free(void (*function)(), void* what) noexcept {
+  if (function == nullptr) return;
+  const HostCall inside("a dist_batch_free_fn", HostCall::Refuses::kWaits);
+  options_.free(function, what, options_.user_data);
 }
 
 Status Batch::check_here(const char* call) const noexcept {

@@ -91,6 +91,7 @@ class Batcher final : public Counted {
   Status check_wanted(const Item& item) noexcept;
 
  private:
+  void free(void (*function)(), void* what) noexcept;
   class Step;
   friend class Step;
 

@@ -19,6 +19,7 @@ bool has_variable(const Value& value) noexcept {
 
 Status BetweenRuns::begin(Strategy& strategy, const char* call) noexcept {
   DIST_TRY(check_may_wait(call));
+  note(strategy, call);
   Current& here = current();
   ReplicaPool& pool = strategy.pool();
   const bool merging = here.replica != nullptr && here.replica->pool().owner() == &strategy;
@@ -33,10 +34,12 @@ Status BetweenRuns::begin(Strategy& strategy, const char* call) noexcept {
 
 Status BetweenRuns::begin_for(const Value* value, Strategy& strategy, const char* call) noexcept {
   if (strategy.workers() != nullptr) return begin_among_workers(strategy, call);
+  note(strategy, call);
   return value != nullptr && has_variable(*value) ? begin(strategy, call) : kOk;
 }
 
 Status BetweenRuns::begin_among_workers(Strategy& strategy, const char* call) noexcept {
+  note(strategy, call);
   WorkerLink* const workers = strategy.workers();
   if (workers == nullptr) return kOk;
   if (pool_ == nullptr) {

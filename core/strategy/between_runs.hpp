@@ -6,8 +6,11 @@
 // one run of theirs, which ends with the turn.
 #pragma once
 
+#include <optional>
+
 #include "core/base/status.hpp"
 #include "core/run/current.hpp"
+#include "core/strategy/scope.hpp"
 #include "core/strategy/strategy.hpp"
 #include "core/value/value.hpp"
 
@@ -32,6 +35,11 @@ class BetweenRuns {
   bool has_begun() const noexcept { return pool_ != nullptr; }
 
  private:
+  void note(const Strategy& strategy, const char* call) noexcept {
+    if (!in_progress_) in_progress_.emplace(strategy, call);
+  }
+
+  std::optional<CallInProgress> in_progress_;
   ReplicaPool* pool_ = nullptr;
   uint64_t failures_ = 0;  // on this thread, at the begin
   const ReplicaPool* before_ = nullptr;

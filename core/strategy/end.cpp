@@ -19,7 +19,7 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   // A forked child does not have the threads, and waiting for them would never end: leave everything
   // unchanged.
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
-  DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
+  DIST_TRY(check_may_end(*strategy, "dist_strategy_destroy"));
   DIST_TRY(strategy->check_companion("dist_strategy_destroy"));
   std::unique_lock reforming(strategy->reforming_, std::try_to_lock);
   if (!reforming)
@@ -49,9 +49,8 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
 
 Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
-  DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
+  DIST_TRY(check_may_end(*strategy, "dist_strategy_shutdown"));
   DIST_TRY(strategy->check_companion("dist_strategy_shutdown"));
-  DIST_TRY(check_may_wait("dist_strategy_shutdown"));
   if (Instances* const instances = strategy->known_instances(); instances != nullptr)
     DIST_TRY(instances->check_teller("dist_strategy_shutdown"));
   const Host& host = strategy->group().host();

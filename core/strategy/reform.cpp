@@ -22,7 +22,7 @@ std::size_t index(int worker) noexcept { return static_cast<std::size_t>(worker)
 Status check(Strategy& strategy, const ReformOptions& options, const char* call) noexcept {
   DIST_TRY(strategy.check_process());
   DIST_TRY(check_may_wait(call));
-  DIST_TRY(check_no_scope(strategy, call));
+  DIST_TRY(check_may_end(strategy, call));
   const int all = strategy.cluster_place().num_workers();
   if (strategy.kind() != DIST_STRATEGY_MULTI_WORKER_MIRRORED || all == 1) {
     return failed_precondition("%s(): the strategy has only one worker, so there is nothing to re-form",

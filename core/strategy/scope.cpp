@@ -269,7 +269,24 @@ Status check_enter(const Strategy& strategy) noexcept {
   return place_for(strategy) == Place::kWithAnother ? with_another("dist_replica_enter") : kOk;
 }
 
-Status check_no_scope(const Strategy& strategy, const char* call) noexcept {
+namespace {
+constinit thread_local const CallInProgress* in_progress_here = nullptr;
+}  // namespace
+
+CallInProgress::CallInProgress(const Strategy& strategy, const char* call) noexcept
+    : strategy_(&strategy), call_(call), before_(in_progress_here) {
+  in_progress_here = this;
+}
+
+CallInProgress::~CallInProgress() { in_progress_here = before_; }
+
+Status check_may_end(const Strategy& strategy, const char* call) noexcept {
+  DIST_TRY(check_may_wait(call));
+  for (const CallInProgress* each = in_progress_here; each != nullptr; each = each->before_) {
+    if (each->strategy_ == &strategy)
+      return failed_precondition("%s(): this thread is in a callback of %s(). Return from it first.", call,
+                                 each->call_);
+  }
   const Current& here = current();
   if (here.scope == &strategy) {
     return failed_precondition(

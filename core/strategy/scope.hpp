@@ -34,8 +34,23 @@ Status check_cross_replica_context(const Strategy& strategy, const char* call) n
 Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out);
 // Checks that this thread may become a replica of the strategy (dist_replica_enter()).
 Status check_enter(const Strategy& strategy) noexcept;
-// Checks that this thread may destroy the strategy: it is neither in the strategy's scope nor in one of its
-// functions, and the strategy is not its default one.
-Status check_no_scope(const Strategy& strategy, const char* call) noexcept;
+// While it exists, this thread is in a call that uses the strategy and calls the host. `call` is its name.
+class CallInProgress {
+ public:
+  CallInProgress(const Strategy& strategy, const char* call) noexcept;
+  ~CallInProgress();
+  CallInProgress(const CallInProgress&) = delete;
+  CallInProgress& operator=(const CallInProgress&) = delete;
+
+ private:
+  const Strategy* const strategy_;
+  const char* const call_;
+  const CallInProgress* const before_;
+  friend Status check_may_end(const Strategy& strategy, const char* call) noexcept;
+};
+
+// Checks that this thread may end the strategy: it is neither in the strategy's scope, nor in one of its functions or
+// callbacks, and the strategy is not its default one.
+Status check_may_end(const Strategy& strategy, const char* call) noexcept;
 
 }  // namespace dist

@@ -106,7 +106,8 @@ typedef dist_status (*dist_batch_fn)(dist_replica *replica, dist_batch *batch, v
 
 /**
  * Frees an item's state or a partial result that was not taken. Called on the item's instance, or on a thread that
- * completes the item, but never while a step with this item runs.
+ * completes the item, but never while a step with this item runs. Calls that wait for runs, and the end of a strategy,
+ * fail there with FAILED_PRECONDITION.
  */
 typedef void (*dist_batch_free_fn)(void *what, void *user_data);
 

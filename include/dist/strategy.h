@@ -177,8 +177,8 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
  * Blocks   Until the threads have ended.
  * Owns     Takes the strategy, unless it fails.
  * Errors   FAILED_PRECONDITION  a run or a request is in progress; groups, works or the coordinator of the strategy
- *                               still exist; this thread is in the strategy's scope; or another thread is re-forming
- *                               the strategy. The strategy is unchanged.
+ *                               still exist; this thread is in the strategy's scope, or in a callback of a call on it;
+ *                               or another thread is re-forming the strategy. The strategy is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strategy);
 
@@ -257,7 +257,7 @@ DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_b
  * Owns     Takes the strategy, even if it returns DEADLINE_EXCEEDED.
  * Errors   DEADLINE_EXCEEDED    some functions have not returned; the message names the replicas, or an update.
  *          FAILED_PRECONDITION  called inside a function of the strategy (of a replica, merge or update), its scope, a
- *                               dist_done_fn or a dataset's source; its coordinator still exists; or it is a thread's
+ *                               dist_done_fn, a dataset's source or another callback of a call on the strategy; its coordinator still exists; or it is a thread's
  *                               default strategy. The strategy is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strategy, int64_t timeout_ns);

@@ -27,12 +27,13 @@ namespace {
 constexpr int32_t kReplicas = 2;
 
 // What the callback of the current row does: it throws, or it calls libdist and notes the status.
-enum class Act { kThrow, kThrowInt, kCall, kNothing };
+enum class Act { kThrow, kThrowInt, kCall, kDestroy, kShutDown, kNothing };
 Act act = Act::kThrow;
 std::atomic<int> acted{0};
 std::atomic<dist_status> run_status{DIST_OK};
 std::atomic<dist_status> barrier_status{DIST_OK};
 std::atomic<dist_status> value_status{DIST_OK};
+std::atomic<dist_status> end_status{DIST_OK};
 dist_strategy *current = nullptr;
 thread_local dist_replica *here = nullptr;
 
@@ -43,6 +44,10 @@ void behave() {
   ++acted;
   if (act == Act::kThrow) throw std::runtime_error("no promise kept");
   if (act == Act::kThrowInt) throw 7;
+  if (act == Act::kDestroy || act == Act::kShutDown) {
+    end_status = act == Act::kDestroy ? dist_strategy_destroy(current) : dist_strategy_shutdown(current, 0);
+    return;
+  }
   run_status = dist_run(current, fine, nullptr, nullptr);
   barrier_status = here == nullptr ? dist_status{DIST_FAILED_PRECONDITION} : dist_barrier(here, nullptr);
   dist_value *value = nullptr;
