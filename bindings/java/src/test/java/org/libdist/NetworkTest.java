@@ -7,6 +7,7 @@ import static org.libdist.Tap.equal;
 import static org.libdist.Tap.thrown;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -338,8 +339,11 @@ final class NetworkTest {
     }
 
     /** What waits for the other workers, outside of runs too. */
-    private static List<Program<Object>> waits() {
-        Path file = Path.of(System.getProperty("java.io.tmpdir"), "libdist-nobody-writes-this");
+    private static List<Program<Object>> waits() throws Exception {
+        Path folder = Files.createTempDirectory("libdist-test");
+        folder.toFile().deleteOnExit();
+        Path file = folder.resolve("checkpoint");
+        file.toFile().deleteOnExit();
         DatasetOptions pairs = DatasetOptions.DEFAULT.globalBatchSize(2);
         VariableOptions onRead = VariableOptions.DEFAULT.synchronization(Synchronization.ON_READ)
                                          .aggregation(Aggregation.SUM);
