@@ -34,7 +34,9 @@
  * TLS, the client checks that the server's certificate names the host of its address; a client can have any certificate
  * that the authority signed.
  *
- *   - A client can be created before its server starts. A call waits for the server until the call's deadline. Once its
+ *   - A client can be created before its server starts. A call waits for the server until the call's deadline. Only a
+ *     server that has proven that it knows the secret can reject the client earlier; anything else at the address, such
+ *     as another job or a failed TLS handshake, is retried, and the message lists what was met. Once the call's
  *     request is being sent, the loss of the server or of the connection ends the call with UNAVAILABLE; the method may
  *     or may not have run. A side that is silent for a lease counts as lost.
  *   - gRPC cannot be used in a forked child of a process that has used it: creating a client or starting a server there
