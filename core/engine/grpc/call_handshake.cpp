@@ -67,6 +67,7 @@ std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) 
   line.heard_ns = steady_now_ns();
   link.stage = Link::Stage::kOpen;
   wake();
+  link.flush();
   return "";
 }
 
@@ -86,6 +87,7 @@ grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext
     ++links_;
     link = std::make_shared<ServerLink>(*this, context);
     link->born_ns = steady_now_ns();
+    link->connection = context->peer();
     unproven_.push_back(link);
     changed_ = true;
     woken_.notify_all();
@@ -154,6 +156,7 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
   if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
     refusal = "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
   } else {
+    incoming_.proven(link->connection);
     auto line = std::make_shared<CallLine>(memory_, true, limits_, pool_.get());
     line->heard_ns = steady_now_ns();
     line->link = link;

@@ -25,6 +25,7 @@
 #include "core/engine/grpc/call_frames.hpp"
 #include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/link.hpp"
+#include "core/engine/grpc/listener.hpp"
 #include "core/engine/grpc/reasons.hpp"
 
 namespace dist::grpc_link {
@@ -40,7 +41,7 @@ class Calls final : public CallNetwork, public LinkUser {
   // No channel may be left. Responses that have been given are sent first, for at most the lease.
   void stop() noexcept;
 
-  int port() const noexcept override { return port_; }
+  int port() const noexcept override { return incoming_.port(); }
   CallChannel* open(const char* address) noexcept override;
   void close(CallChannel* channel) noexcept override;
 
@@ -102,8 +103,8 @@ class Calls final : public CallNetwork, public LinkUser {
   Identity incarnation_{};
 
   Service service_;
+  Listener incoming_;
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
   Thread watcher_;
 
   std::mutex mutex_;
