@@ -34,9 +34,16 @@
  * TLS, the client checks that the server's certificate names the host of its address; a client can have any certificate
  * that the authority signed.
  *
- *   - A client can be created before its server starts. A call waits for the server until the call's deadline. Once its
+ *   - A client can be created before its server starts. A call waits for the server until the call's deadline. Only a
+ *     server that has proven that it knows the secret can reject the client earlier; anything else at the address, such
+ *     as another job or a failed TLS handshake, is retried, and the message lists what was met. Once the call's
  *     request is being sent, the loss of the server or of the connection ends the call with UNAVAILABLE; the method may
  *     or may not have run. A side that is silent for a lease counts as lost.
+ *   - With DIST_JOB_SECRET, processes that do not know the secret can neither fill a server's memory nor keep it from
+ *     answering its clients. Without it, a server cannot tell clients from strangers: anyone who can connect (with TLS,
+ *     anyone who has a certificate of the authority) can call its methods and make it use memory. It still limits
+ *     connections that have not identified themselves as clients, to 256 or an eighth of the file descriptors. In both
+ *     cases a server that had no file descriptors left accepts connections again when it has some.
  *   - gRPC cannot be used in a forked child of a process that has used it: creating a client or starting a server there
  *     fails with FAILED_PRECONDITION. Fork earlier, or let the child execute another program.
  *   - Values that can be sent are tensors, texts, NONE, composites, and lists, tuples and dictionaries of these. A

@@ -28,7 +28,9 @@
  *                          loopback and trusted networks: a stranger who connects to such a port while it waits for its
  *                          worker can terminate this process
  *     DIST_JOB_SECRET      a text that all workers of the job share. Workers that do not present it are rejected.
- *                          Required on addresses other than loopback without TLS
+ *                          Required on addresses other than loopback without TLS. Set it with TLS, too: processes that
+ *                          do not know it can then neither fill a worker's memory nor delay it. Use a long random text,
+ *                          for example from openssl rand -hex 16, because others on the network can test guesses
  *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
  *                          PEM files: the authority that signs the workers' certificates, this worker's certificate,
  *                          and its key. Each certificate names the host of its worker's address; both sides present

@@ -18,9 +18,13 @@
 namespace dist::grpc_link {
 
 struct Stranger final : LinkUser {
-  Stranger(const GrpcWorkers& workers, int worker) {
+  // `secret`: for the token with which its connection begins.
+  Stranger(const GrpcWorkers& workers, int worker, const char* secret = "")
+      : Stranger(workers.address(worker), secret) {}
+  Stranger(const std::string& address, const char* secret) {
     Config config;
-    config.addresses.push_back(workers.address(worker));
+    config.addresses.push_back(address);
+    config.secret = secret;
     config.lease_ns = 1'000'000'000;
     config.credit = 4096;
     channel = make_channel(config, config.address(0));

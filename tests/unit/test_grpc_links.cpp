@@ -17,6 +17,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/engine/grpc/listener.hpp"
 #include "tests/skip.h"
 #include "tests/unit/grpc_stranger.hpp"
 #include "tests/unit/grpc_support.hpp"
@@ -88,13 +89,17 @@ void a_second_start_is_refused(void**) {
 struct DyingLeader final : LinkUser, grpc::CallbackGenericService {
   explicit DyingLeader(const std::string& address) {
     grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    Config config;
+    config.bind_address = address;
+    config.lease_ns = kDefaultLeaseNs;
+    assert_string_equal(listener.listen(config, builder).c_str(), "");
     builder.RegisterCallbackGenericService(this);
     server = builder.BuildAndStart();
-    assert_true(server != nullptr && random_bytes(incarnation.data(), incarnation.size()));
+    assert_true(server != nullptr && listener.start() &&
+                random_bytes(incarnation.data(), incarnation.size()));
   }
   ~DyingLeader() override {
+    listener.stop();
     server->Shutdown(std::chrono::system_clock::now());
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return links == 0; });
@@ -146,6 +151,7 @@ struct DyingLeader final : LinkUser, grpc::CallbackGenericService {
   Identity incarnation{};
   bool proven = false;
   int links = 0;
+  Listener listener{[](int) {}};
   std::unique_ptr<grpc::Server> server;
 };
 
@@ -409,6 +415,7 @@ void who_forms_waits_for_the_other_certificate(void**) {
   std::thread leader([&] {
     constexpr unsigned char kUnknownAuthority[] = {0x15, 3, 3, 0, 2, 2, 48};  // an alert of TLS
     for (int fd; (fd = accept(listens, nullptr, nullptr)) >= 0; ++refused) {
+      (void)!::send(fd, kAcceptedResponse, sizeof kAcceptedResponse - 1, MSG_NOSIGNAL);
       (void)!::send(fd, kUnknownAuthority, sizeof kUnknownAuthority, MSG_NOSIGNAL);
       ::close(fd);
     }

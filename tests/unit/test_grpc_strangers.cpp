@@ -145,7 +145,7 @@ void unproven_links_are_few(void**) {
 void who_breaks_the_protocol_loses_its_link(void**) {
   GrpcWorkers workers(2, 4096);
   Transport& first = workers.join_with(0, [](GrpcOptions& o) { o.secret = "s3cret"; });
-  Stranger stranger(workers, 0);
+  Stranger stranger(workers, 0, "s3cret");
   const Hello hello = good_hello(workers, 2);
   stranger.say(hello);
   std::byte said[Hello::kBytes];

@@ -14,7 +14,6 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kRetryNs = 100'000'000;
-constexpr int kMostRefusals = 3;
 constexpr char kEnded[] = "the client has been closed";
 
 }  // namespace
@@ -227,20 +226,16 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
     if (link->refused) {
       text = line->name + " rejected this client: " + why;
     } else if (!opened) {
-      text = line->name + " cannot be reached: " + (why.empty() ? status : why);
+      line->failed_attempts.add(why.empty() ? status : why);
+      text = line->name + " cannot be reached: " + line->failed_attempts.text();
     } else if (why.empty()) {
       text = line->name + " has ended or its connection broke";
     } else {
       text = line->name + (line->silent ? " " : " violated the protocol: ") + why;
     }
     line->silent = false;
-    // A server with the wrong certificate will have it next time, too.
-    const bool certificate = !opened && config_.tls() &&
-                             (status.find("ertificate") != std::string::npos ||
-                              status.find("andshake failed") != std::string::npos);
-    line->refusals_in_a_row = certificate ? line->refusals_in_a_row + 1 : 0;
-    const bool hopeless = link->refused || line->refusals_in_a_row >= kMostRefusals;
-    fail_all(*line, !hopeless, DIST_UNAVAILABLE, text);
+    // Unless the server has proven that it knows the secret, another one may be at its address next.
+    fail_all(*line, !link->refused, DIST_UNAVAILABLE, text);
     line->why = std::move(text);
     line->sender.begin_anew();
     line->receiver.begin_anew();

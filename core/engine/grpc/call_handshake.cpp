@@ -33,14 +33,15 @@ void Calls::say_hello(Link& link) {
 }
 
 std::string Calls::took_answer(Link& link, std::span<const std::byte> message) noexcept {
-  link.refused = true;
   Answer answer;
   bool is_of_job = false;
   const std::string why =
       check_answer(config_.secret, config_.version, link.hello, message, &answer, &is_of_job);
-  if (!why.empty()) return why;
+  if (!why.empty()) {
+    link.refused = is_of_job;
+    return why;
+  }
   std::copy(message.begin(), message.end(), link.answer);
-  link.refused = false;
   const Digest proof = prove(Prover::kClient, config_.secret, link.hello, link.answer);
   link.put_raw(proof.data(), proof.size());
   link.stage = Link::Stage::kVerdict;
@@ -61,11 +62,12 @@ std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) 
   {
     const std::scoped_lock lock(line.mutex);
     line.why.clear();
-    line.refusals_in_a_row = 0;
+    line.failed_attempts.clear();
   }
   line.heard_ns = steady_now_ns();
   link.stage = Link::Stage::kOpen;
   wake();
+  link.flush();
   return "";
 }
 
@@ -85,6 +87,7 @@ grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext
     ++links_;
     link = std::make_shared<ServerLink>(*this, context);
     link->born_ns = steady_now_ns();
+    link->connection = context->peer();
     unproven_.push_back(link);
     changed_ = true;
     woken_.notify_all();
@@ -127,7 +130,12 @@ std::string Calls::took_hello(Link& link, std::span<const std::byte> message) no
   copy_text(answer.version, config_.version.c_str());
   const std::string refusal = why_not(hello);
   if (!refusal.empty()) {
-    copy_text(answer.text, refusal.c_str());
+    bool ends;
+    {
+      const std::scoped_lock lock(mutex_);
+      ends = stopping_;
+    }
+    complete_refusal(config_.secret, message, refusal, !ends, &answer);
     link.refused = true;
     put(link, answer);
     link.end_after_writes(refusal);
@@ -148,6 +156,7 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
   if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
     refusal = "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
   } else {
+    incoming_.proven(link->connection);
     auto line = std::make_shared<CallLine>(memory_, true, limits_, pool_.get());
     line->heard_ns = steady_now_ns();
     line->link = link;

@@ -84,7 +84,8 @@ Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandle
       limits_(limits),
       pool_(make_counted<MessagePool>(memory)),
       handler_(handler),
-      service_(*this) {}
+      service_(*this),
+      incoming_([](int) {}) {}
 
 Calls::~Calls() = default;
 
@@ -92,20 +93,18 @@ std::string Calls::start() {
   if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system provides no random numbers";
   if (handler_ != nullptr) {
     grpc::ServerBuilder builder;
-    configure(config_, builder, &port_);
-    builder.RegisterCallbackGenericService(&service_);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0) {
-      server_.reset();
-      return "cannot listen on " + config_.bind_address +
-             ": the address is in use, or does not belong to this machine" +
-             (config_.tls() ? ", or the TLS certificates or the key are invalid" : "") +
+    if (const std::string why = incoming_.listen(config_, builder); !why.empty()) {
+      return "cannot listen on " + config_.bind_address + ": " + why +
              ". Use another port, or an address of this machine.";
     }
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) return "the TLS certificates or the key are invalid";
   }
-  if (!watcher_.start(watch_main, this).ok()) {
+  if ((server_ != nullptr && !incoming_.start()) || !watcher_.start(watch_main, this).ok()) {
+    incoming_.stop();
     if (server_ != nullptr) server_->Shutdown();
-    return "the system cannot create another thread";
+    return "the system cannot create another thread or descriptor";
   }
   watcher_.name("dist-calls");
   return "";
@@ -149,6 +148,7 @@ void Calls::stop() noexcept {
     if (link != nullptr) link->end("");
   }
   lines.clear();
+  incoming_.stop();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   {
     std::unique_lock lock(mutex_);

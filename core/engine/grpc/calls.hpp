@@ -25,6 +25,8 @@
 #include "core/engine/grpc/call_frames.hpp"
 #include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/link.hpp"
+#include "core/engine/grpc/listener.hpp"
+#include "core/engine/grpc/reasons.hpp"
 
 namespace dist::grpc_link {
 
@@ -39,7 +41,7 @@ class Calls final : public CallNetwork, public LinkUser {
   // No channel may be left. Responses that have been given are sent first, for at most the lease.
   void stop() noexcept;
 
-  int port() const noexcept override { return port_; }
+  int port() const noexcept override { return incoming_.port(); }
   CallChannel* open(const char* address) noexcept override;
   void close(CallChannel* channel) noexcept override;
 
@@ -101,8 +103,8 @@ class Calls final : public CallNetwork, public LinkUser {
   Identity incarnation_{};
 
   Service service_;
+  Listener incoming_;
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
   Thread watcher_;
 
   std::mutex mutex_;
@@ -138,11 +140,11 @@ struct CallLine {
   std::shared_ptr<grpc::Channel> channel;
   bool connecting = false;
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
-  std::string why;  // why the server cannot be reached so far
+  std::string why;          // why the server cannot be reached so far
+  Reasons failed_attempts;  // to reach it, since it was last reached
   uint64_t last_id = 0;
-  int64_t retry_ns = 0;       // when to try again; 0: not scheduled
-  int refusals_in_a_row = 0;  // failed TLS handshakes
-  bool silent = false;        // the link was ended because its peer was silent
+  int64_t retry_ns = 0;  // when to try again; 0: not scheduled
+  bool silent = false;   // the link was ended because its peer was silent
   bool closed = false;
 };
 

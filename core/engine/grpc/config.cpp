@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "core/engine/grpc/connect_token.hpp"
 #include "core/engine/grpc/queue.hpp"
 
 namespace dist::grpc_link {
@@ -51,6 +52,8 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::str
   with.SetMaxReceiveMessageSize(static_cast<int>(config.most_message_bytes()));
   with.SetMaxSendMessageSize(-1);
   with.SetCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  with.SetString(kConnectServerArgument, kConnectServer);
+  with.SetString(kConnectHeadersArgument, connect_header(config.secret, config.me));
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   if (config.tls()) {
     credentials = grpc::SslCredentials({config.ca, config.key, config.certificate});
@@ -60,7 +63,8 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::str
   return grpc::CreateCustomChannel("dns:///" + address, credentials, with);
 }
 
-void configure(const Config& config, grpc::ServerBuilder& builder, int* port) {
+std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,
+                                                                          grpc::ServerBuilder& builder) {
   std::shared_ptr<grpc::ServerCredentials> credentials;
   if (config.tls()) {
     grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
@@ -70,8 +74,6 @@ void configure(const Config& config, grpc::ServerBuilder& builder, int* port) {
   } else {
     credentials = grpc::InsecureServerCredentials();
   }
-  // Two servers on one port would share its connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 2);
@@ -83,7 +85,9 @@ void configure(const Config& config, grpc::ServerBuilder& builder, int* port) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, to_ms(config.lease_ns));
   builder.SetMaxReceiveMessageSize(static_cast<int>(config.most_message_bytes()));
   builder.SetMaxSendMessageSize(-1);
-  builder.AddListeningPort(config.bind_address, credentials, port);
+  using Experimental = grpc::ServerBuilder::experimental_type;
+  return builder.experimental().AddExternalConnectionAcceptor(Experimental::ExternalConnectionType::FROM_FD,
+                                                              credentials);
 }
 
 std::string names_of(const grpc::AuthContext& context) {

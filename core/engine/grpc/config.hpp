@@ -18,7 +18,7 @@ namespace dist::grpc_link {
 
 struct Config {
   std::vector<std::string> addresses;  // of all workers, in order
-  int me = 0;
+  int me = 0;                          // -1: not a worker
   std::string bind_address;
   std::string digest;
   std::string secret;
@@ -39,7 +39,9 @@ struct Config {
 std::string host_of(const std::string& address);
 
 std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address);
-void configure(const Config& config, grpc::ServerBuilder& builder, int* port);
+// The server receives its connections through the result: see listener.hpp.
+std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,
+                                                                          grpc::ServerBuilder& builder);
 // The names in the certificate of a call's peer, each followed by a newline.
 std::string names_of(const grpc::AuthContext& context);
 bool has_name(const std::string& names, const std::string& host) noexcept;

@@ -15,7 +15,11 @@ constexpr char kBroke[] = " was killed or its connection broke";
 }  // namespace
 
 Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers)
-    : memory_(memory), config_(std::move(config)), carriers_(std::move(carriers)), service_(*this) {
+    : memory_(memory),
+      config_(std::move(config)),
+      carriers_(std::move(carriers)),
+      service_(*this),
+      incoming_([this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); }) {
   ClusterDigest digest;
   for (const std::string& address : config_.addresses) {
     digest.add(address);
@@ -43,21 +47,19 @@ std::string Endpoint::start() {
     if (!why.empty()) return why;
   }
   grpc::ServerBuilder builder;
-  configure(config_, builder, &port_);
+  if (const std::string why = incoming_.listen(config_, builder); !why.empty()) {
+    return "cannot listen on " + config_.bind_address + ": " + why +
+           ". Set DIST_BIND_ADDRESS, or correct the addresses of the cluster. Another strategy of this "
+           "process may be using the address.";
+  }
   builder.RegisterCallbackGenericService(&service_);
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || port_ == 0) {
-    server_.reset();
-    return "cannot listen on " + config_.bind_address +
-           ": the address is in use, perhaps by another strategy of this process, or does not belong to this "
-           "machine" +
-           (config_.tls() ? ", or the TLS certificates or the key are invalid" : "") +
-           ". Set DIST_BIND_ADDRESS, or correct the addresses of the cluster.";
-  }
+  if (server_ == nullptr) return "the TLS certificates or the key are invalid";
   looked_ns_ = steady_now_ns();
-  if (!watcher_.start(watch_main, this).ok()) {
+  if (!incoming_.start() || !watcher_.start(watch_main, this).ok()) {
+    incoming_.stop();
     server_->Shutdown();
-    return "the system cannot create another thread";
+    return "the system cannot create another thread or descriptor";
   }
   watcher_.name("dist-lease");
   answered_ns_ = steady_now_ns();

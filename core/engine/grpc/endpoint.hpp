@@ -27,6 +27,7 @@
 #include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/inbox.hpp"
 #include "core/engine/grpc/link.hpp"
+#include "core/engine/grpc/listener.hpp"
 #include "core/engine/grpc/outbox.hpp"
 #include "core/engine/grpc/reasons.hpp"
 #include "core/engine/transport.hpp"
@@ -46,7 +47,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   // effect.
   void stop(Parting* known = nullptr) noexcept;
   // The port that it listens on.
-  int port() const noexcept { return port_; }
+  int port() const noexcept { return incoming_.port(); }
 
   int num_workers() const noexcept override { return static_cast<int>(peers_.size()); }
   int me() const noexcept override { return config_.me; }
@@ -181,7 +182,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string why_not(const Link& link, const Hello& hello) const;
   std::string not_in_this_generation(const Hello& hello) noexcept;
   void stranger_over(Link& link) noexcept;
-  void note_stranger(const Hello& hello, const std::string& what) noexcept;
+  void note_stranger(int claimed, const std::string& what) noexcept;
   std::string admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept;
   grpc::ServerGenericBidiReactor* accept(grpc::GenericCallbackServerContext* context);
   void proven(const Link& link) noexcept;
@@ -270,8 +271,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::vector<CarrierRef> made_;  // carriers whose threads have not been joined
 
   Service service_;
+  Listener incoming_;
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
   Thread watcher_;
 
   std::mutex waking_;

@@ -88,7 +88,7 @@ std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte
   const Digest proof = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   link->put_raw(proof.data(), proof.size());
   link->stage = Link::Stage::kVerdict;
-  // Messages sent before the verdict are in flight from here on, and no second link can send them again.
+  // The peer may have accepted the link from here on, and no second one can take its place.
   if (!carries(*link)) link->open(link->purpose == Purpose::kControl ? peer.control_queue : peer.out_queue);
   link->flush();
   return "";
@@ -120,7 +120,9 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
     begin_out(peer);
     leave_if_done();
   }
-  return carries(*link) ? begin_meeting(link, 0) : "";
+  if (carries(*link)) return begin_meeting(link, 0);
+  link->flush();
+  return "";
 }
 
 // ---- The server's side ----
@@ -141,6 +143,7 @@ grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerCont
   }
   auto link = std::make_shared<ServerLink>(*this, context);
   link->born_ns = steady_now_ns();
+  link->connection = context->peer();
   if (config_.tls()) link->peer_names = names_of(*context->auth_context());
   bool full;
   {
@@ -218,7 +221,7 @@ std::string Endpoint::took_hello(const LinkRef& link, std::span<const std::byte>
   if (!refusal.empty()) {
     complete_refusal(config_.secret, message, refusal, !ends(), &answer);
     link->refused = true;
-    note_stranger(hello, "was refused: " + refusal);
+    note_stranger(hello.from, "was refused: " + refusal);
     put(*link, answer);
     link->end_after_writes(refusal);
     return "";
@@ -242,23 +245,24 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   const bool proof = message.size() == kProofBytes && equal(message.data(), wanted.data(), wanted.size());
   Verdict verdict;
+  if (proof) incoming_.proven(link->connection);
   const std::string refusal =
       proof ? admit(link, hello, &verdict.answer)
             : "its DIST_JOB_SECRET differs from this job's secret. Set the same secret for all workers.";
   if (refusal.empty()) return "";
   copy_text(verdict.text, refusal.c_str());
   link->refused = true;
-  note_stranger(hello, "was refused: " + refusal);
+  note_stranger(hello.from, "was refused: " + refusal);
   put(*link, verdict);
   link->end_after_writes(refusal);
   return "";
 }
 
 // A caller that waits for that worker may want to know who used its name.
-void Endpoint::note_stranger(const Hello& hello, const std::string& what) noexcept {
-  if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) return;
+void Endpoint::note_stranger(int claimed, const std::string& what) noexcept {
+  if (claimed < 0 || claimed >= num_workers() || claimed == config_.me) return;
   const std::scoped_lock lock(members_);
-  Peer& peer = at(hello.from);
+  Peer& peer = at(claimed);
   if (peer.life == Life::kUnknown)
     peer.why = peer.name + " has not joined: a process that claims to be it " + what;
 }
@@ -267,7 +271,7 @@ void Endpoint::stranger_over(Link& link) noexcept {
   Hello hello;
   if (link.stage != Link::Stage::kProof || link.refused || !hello.read(link.hello)) return;
   // It has received this worker's proof and sent none.
-  note_stranger(hello, "did not prove that it knows this job's secret");
+  note_stranger(hello.from, "did not prove that it knows this job's secret");
 }
 
 // Returns why a peer that claims to belong to the job can be neither in this generation nor in a later one.

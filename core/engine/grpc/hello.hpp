@@ -5,8 +5,9 @@
 //     client                       server
 //     Hello                        its identity and its cluster
 //                   Answer         its identity or a reason to refuse, and a proof that it knows the job's secret
-//     Proof                        that the client knows the secret, too; frames may follow immediately
-//                   Verdict        accepted, or the reason for a refusal
+//     Proof                        that the client knows the secret, too
+//                   Verdict        accepted, or the reason for a refusal; frames may follow immediately
+//     frames
 //
 // A proof is an HMAC-SHA256, keyed with the secret, over all preceding bytes, which contain a fresh random
 // number from each side.

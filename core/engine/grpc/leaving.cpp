@@ -94,6 +94,7 @@ void Endpoint::stop(Parting* known) noexcept {
     if (link != nullptr) link->end("");
   }
   links.clear();
+  incoming_.stop();
   server_->Shutdown(std::chrono::system_clock::now());
   for (Peer& peer : peers_) {
     const std::scoped_lock lock(peer.out_mutex, peer.in_mutex, members_);

@@ -56,19 +56,21 @@ void Link::flush() noexcept {
     {
       const std::scoped_lock lock(mutex_);
       if (writing_ || closing_) return;
+      // The peer disconnects a client that sends much before it has proven itself.
+      const bool held = stage == Stage::kVerdict;
       if (!raw_.empty()) {
         const grpc::Slice slice(raw_.front().data(), raw_.front().size());
         written_ = grpc::ByteBuffer(&slice, 1);
         raw_.pop_front();
         writing_ = write = true;
-      } else if (queue_ != nullptr && queue_->take(&written_)) {
+      } else if (queue_ != nullptr && !held && queue_->take(&written_)) {
         writing_ = write = true;
       } else if (drain_) {
         closing_ = told_ = last = true;
-      } else if (queue_ == nullptr) {
+      } else if (queue_ == nullptr || held) {
         return;
       }
-      nothing_there = queue_ != nullptr && queue_->empty();
+      nothing_there = queue_ != nullptr && !held && queue_->empty();
     }
     if (last) return writes_over();
     if (write) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/engine/grpc/carrier.hpp"
+#include "core/engine/grpc/connect_token.hpp"
 #include "core/engine/grpc/frame.hpp"
 #include "core/engine/grpc/hand_over.hpp"
 #include "core/engine/grpc/hello.hpp"
@@ -60,7 +61,7 @@ class Link : public std::enable_shared_from_this<Link> {
 
   // Sends a message of the handshake, which does not consist of frames.
   void put_raw(const std::byte* data, std::size_t bytes);
-  // From here on, the link sends the frames in this queue.
+  // From here on, the link sends the frames in this queue. In stage kVerdict it holds them back.
   void open(FrameQueue& queue) noexcept;
   // The same through its carrier. put_raw() still uses the stream.
   void open_carried() noexcept;
@@ -89,6 +90,7 @@ class Link : public std::enable_shared_from_this<Link> {
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
   std::string peer_names;          // from its certificate, each followed by a newline
+  std::string connection;          // of an incoming link: its peer, for Listener::proven()
   std::shared_ptr<CallLine> line;  // if it carries calls
   // For carriers.
   std::atomic<uint32_t> attempt{0};
@@ -166,7 +168,7 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
   }
   void OnDone(const grpc::Status& status) override {
     take_from_grpc(this);
-    done(status.error_message());
+    done(explain_response(status.error_message()));
   }
 
   std::shared_ptr<grpc::Channel> channel_;

@@ -125,6 +125,7 @@ dist_status start_calls(const CallModuleConfig& config, CallNetwork** out, char*
                         std::size_t size) noexcept {
   return started(why, size, [&] {
     Config own;
+    own.me = -1;
     own.bind_address = text_of(config.bind_address);
     own.secret = text_of(config.secret);
     own.ca = text_of(config.ca);
