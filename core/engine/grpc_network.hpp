@@ -4,7 +4,7 @@
 // (core/engine/gloo): membership and liveness still use gRPC, and the data travel unencrypted over Gloo's tcp
 // transport.
 //
-// A worker listens on its address from join() on, and not before. Worker 0 decides who has joined and who is
+// A worker listens from join() on, and not before. Worker 0 decides who has joined and who is
 // alive. A worker is lost when its connection breaks or when its lease expires without a message from it. It
 // stays lost for the rest of the generation.
 #pragma once
