@@ -34,8 +34,9 @@ type RPCServer struct{ object }
 var started sync.Map
 
 // NewRPCServer returns a server for an address, "host:port" or "[v6]:port"; with port 0, the system chooses a
-// port. The server does not listen before [RPCServer.Start]. options may be nil. The caller must close the
-// server; a started server runs until Close, even if the program no longer refers to it.
+// port. If the host is a name other than localhost, the server listens on all interfaces. The server does not
+// listen before [RPCServer.Start]. options may be nil. The caller must close the server; a started server runs
+// until Close, even if the program no longer refers to it.
 func NewRPCServer(address string, options *RPCServerOptions) (*RPCServer, error) {
 	var u uses
 	address = u.text(address)

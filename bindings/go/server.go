@@ -27,8 +27,8 @@ type ServerUpdateFunc = func(variables []RawTensor, arguments *Value) error
 // ServerOptions configures [NewServer] and [NewLocalServer]. The zero value selects the defaults.
 type ServerOptions struct {
 	NumThreads int // number of closures that a worker runs at the same time; 0 = default (1)
-	// BindAddress is the address to listen on; "" = DIST_BIND_ADDRESS, or else the task's address in the
-	// cluster.
+	// BindAddress is the address to listen on; "" = DIST_BIND_ADDRESS, or else the port of the task's address in
+	// the cluster, on all interfaces unless that address is localhost or a loopback address.
 	BindAddress     string
 	StartTimeout    time.Duration // how long Join waits for a coordinator; 0 = default (600 s); NoTimeout = no limit
 	MaxMessageBytes int64         // maximum size of a message, and so of one part of a variable; 0 = default (1 GiB)

@@ -49,7 +49,7 @@ struct TaskServerOptions {
   const char* job = kLocalJob;
   int32_t index = 0;
   const char* address = nullptr;       // of the task; port 0: chosen by the system
-  const char* bind_address = nullptr;  // where to listen; NULL: from the environment, else `address`
+  const char* bind_address = nullptr;  // where to listen; NULL: JobCallOptions::of_cluster
   int32_t num_threads = 0;             // number of closures that run at a time; 0: 1
   int64_t start_timeout_ns =
       0;  // how long it waits for the first contact of a coordinator; 0: 600 s; < 0: no limit

@@ -98,9 +98,10 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
     : Network(memory),
       addresses_(&memory),
       me_(options.me),
-      bind_address_(options.bind_address != nullptr ? options.bind_address
-                                                    : options.addresses[static_cast<std::size_t>(options.me)],
-                    &memory),
+      bind_address_(
+          options.bind_address != nullptr
+              ? Text(options.bind_address, &memory)
+              : default_bind_address(memory, options.addresses[static_cast<std::size_t>(options.me)])),
       digest_(text_of(options.digest), &memory),
       secret_(text_of(options.secret), &memory),
       ca_(text_of(options.ca), &memory),

@@ -4,7 +4,7 @@
 // (core/engine/gloo): membership and liveness still use gRPC, and the data travel unencrypted over Gloo's tcp
 // transport.
 //
-// A worker listens on its address from join() on, and not before. Worker 0 decides who has joined and who is
+// A worker listens from join() on, and not before. Worker 0 decides who has joined and who is
 // alive. A worker is lost when its connection breaks or when its lease expires without a message from it. It
 // stays lost for the rest of the generation.
 #pragma once
@@ -29,7 +29,7 @@ inline constexpr int kMaxGrpcWorkers = 256;
 struct GrpcOptions : LinkSecurity {
   std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
   int me = 0;
-  const char* bind_address = nullptr;  // the address to listen on; NULL: this worker's own
+  const char* bind_address = nullptr;  // the address to listen on; NULL: default_bind_address() of its own
   const char* digest = nullptr;   // digest of further settings that all workers must agree on; NULL: none
   bool gloo = false;              // Gloo carries the data; cannot be combined with TLS
   bool forms = false;             // Network::form() decides who takes part

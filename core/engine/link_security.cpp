@@ -63,6 +63,14 @@ bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept
   return number >= least_port && number <= 65535;
 }
 
+std::pmr::string default_bind_address(Memory& memory, const char* address) {
+  HostAndPort parsed;
+  const bool valid = parse_address(address, 0, &parsed);
+  if (!valid || parsed.is_loopback()) return {address, &memory};
+  std::pmr::string text("[::]", &memory);
+  return text += std::strrchr(address, ':');
+}
+
 Status check_security(const LinkSecurity& security) noexcept {
   if (security.lease_ns != 0 && (security.lease_ns < kLeastLeaseNs || security.lease_ns > kMostLeaseNs)) {
     return invalid_argument("the lease is %lld ns, but must be 100 ms to 1 h, or 0 for 10 s",

@@ -5,8 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
+#include <string>
 #include <string_view>
 
+#include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 
 namespace dist {
@@ -39,6 +42,11 @@ struct HostAndPort {
 // Parses "host:port" or "[v6]:port" with a port from `least_port` to 65535. Returns false if the text is
 // neither.
 bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept;
+
+// Where the owner of a valid "host:port" listens unless it is configured otherwise: on the address itself if it is a
+// loopback address, else on that port of all interfaces. The address may belong to a gateway, and its name may not
+// resolve yet. check_exposure() must hold for the address.
+std::pmr::string default_bind_address(Memory& memory, const char* address);
 
 // Validates the texts and the lease.
 Status check_security(const LinkSecurity& security) noexcept;

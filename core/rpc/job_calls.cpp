@@ -14,8 +14,12 @@ Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcC
   const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
   GrpcCallOptions calls;
   calls.bind_address = options.address;
-  if (options.of_environment && !settings.bind_address.empty())
-    calls.bind_address = settings.bind_address.c_str();
+  std::pmr::string bind_address(&memory);
+  if (options.of_cluster) {
+    bind_address =
+        settings.bind_address.empty() ? default_bind_address(memory, options.address) : settings.bind_address;
+    calls.bind_address = bind_address.c_str();
+  }
   calls.handler = options.handler;
   calls.limits = options.limits;
   calls.secret = given(settings.secret);

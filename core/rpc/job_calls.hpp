@@ -10,8 +10,8 @@
 namespace dist {
 
 struct JobCallOptions {
-  const char* address = nullptr;   // address to listen at; NULL: do not listen
-  bool of_environment = false;     // DIST_BIND_ADDRESS takes precedence over the address
+  const char* address = nullptr;  // address to listen on; NULL: do not listen
+  bool of_cluster = false;  // it is a task's address: listen on DIST_BIND_ADDRESS or default_bind_address()
   CallHandler* handler = nullptr;  // if it listens
   CallLimits limits;
 };

@@ -69,7 +69,12 @@ Status RpcServer::start() {
     return failed_precondition(
         "this is a forked child of the server's process. Create another one in the child.");
   if (started_) return failed_precondition("the server has already been started");
-  DIST_TRY(create_job_calls(memory(), {address_.c_str(), false, this, {}}, &calls_));
+  // Clients use a name, which need not be one of this machine.
+  HostAndPort parsed;
+  const bool is_number = parse_address(address_.c_str(), 0, &parsed) && parsed.is_number();
+  const std::pmr::string bind_address =
+      is_number ? address_ : default_bind_address(memory(), address_.c_str());
+  DIST_TRY(create_job_calls(memory(), {bind_address.c_str(), false, this, {}}, &calls_));
   started_ = true;
   const std::size_t colon = address_.rfind(':');
   address_.resize(colon + 1);

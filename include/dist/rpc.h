@@ -116,7 +116,8 @@ DIST_API void dist_rpc_server_options_init(dist_rpc_server_options *options, uin
  * Creates a server. It does not listen before dist_rpc_server_start().
  *
  * `rpc_layer` is "grpc"; "" and NULL mean the same. `address` is "host:port" or "[v6]:port"; with port 0, the system
- * chooses a port.
+ * chooses a port. If the host is an IP address or localhost, the server listens on it, or on all interfaces for 0.0.0.0
+ * and [::]. If the host is another name, the server listens on all interfaces and does not resolve the name.
  *
  * Owns     The caller owns *out_server and destroys it with dist_rpc_server_destroy().
  * Errors   INVALID_ARGUMENT    a required argument is NULL, the rpc_layer is unknown, the address is invalid, or an

@@ -36,18 +36,24 @@
  *                          and its key. Each certificate names the host of its worker's address; both sides present
  *                          theirs
  *     DIST_PLAINTEXT       1 = no TLS on addresses other than loopback: anyone on the path can read and change the data
- *     DIST_BIND_ADDRESS    host:port to listen on, if it differs from this worker's address in the cluster
+ *     DIST_BIND_ADDRESS    host:port to listen on. By default a worker listens on the port of its address in the
+ *                          cluster: on that address only if it is localhost or a loopback address, otherwise on all
+ *                          interfaces
  *     DIST_MODULE_FOLDER   folder of libdist-grpc.so and libdist-gloo.so, if it is not that of libdist (for example if
  *                          libdist is inside a jar)
  *     DIST_LEASE_SECONDS   time after which a silent worker counts as lost, 0.1 to 3600 (default 10); the same on all
  *                          workers
  *
  * **Starting and ending.** Creating a strategy does not block. The first call that needs a peer waits for it until the
- * call's deadline, so you can start the workers in any order, even if their host names do not resolve yet. A worker
- * listens from the creation of its strategy until its destruction. On destruction it waits, for up to one lease, until
- * its peers have received everything that it sent, and until they have learned that it ends: worker 0 waits for workers
- * that have not arrived yet, the others for worker 0. So the order of starts does not matter for failures either. A
- * process can have only one such strategy at a time, because two would listen on the same address.
+ * call's deadline, so you can start the workers in any order, even if their host names do not resolve yet. libdist
+ * resolves names with getaddrinfo(), like other programs on the machine, until the workers are connected; it tries all
+ * addresses of a name, and uses a new address within a second of the system's answer. A worker need not be able to
+ * resolve its own name, and its address can belong to a gateway that forwards the port.
+ *
+ * A worker listens from the creation of its strategy until its destruction. On destruction it waits, for up to one
+ * lease, until its peers have received everything that it sent, and until they have learned that it ends: worker 0
+ * waits for workers that have not arrived yet, the others for worker 0. So the order of starts does not matter for
+ * failures either. A process can have only one such strategy at a time, because two would listen on the same address.
  *
  * Joining ends early only if a peer that has proven that it knows the job's secret rejects the worker. Anything else at
  * worker 0's address, for example an old job that is ending or a failed TLS handshake, is retried until the deadline,

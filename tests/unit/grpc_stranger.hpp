@@ -27,7 +27,7 @@ struct Stranger final : LinkUser {
     config.secret = secret;
     config.lease_ns = 1'000'000'000;
     config.credit = 4096;
-    channel = make_channel(config, config.address(0));
+    channel = make_channel(config, config.address(0), {host_of(config.address(0))});
     auto made = std::make_shared<ClientLink>(*this, channel);
     made->prepare();
     link = made;

@@ -410,7 +410,7 @@ void one_that_has_ended_does_not_start(void**) {
   assert_string_equal(carriers.start("127.0.0.1").c_str(), "");
   NoUser user;
   std::string why;
-  const grpc_link::CarrierRef carrier = carriers.make(user, true, 1, &why);
+  const grpc_link::CarrierRef carrier = carriers.make(user, true, 1, "127.0.0.1", &why);
   assert_non_null(carrier.get());
   carrier->end();
   assert_true(carrier->over());

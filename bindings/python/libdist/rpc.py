@@ -65,7 +65,8 @@ class RpcServer(Native):
     """
 
     def __init__(self, address: str, *, num_threads: int = 0, max_queued: int = 0) -> None:
-        """It listens from start() on. address: "host:port"; with port 0 the system chooses one.
+        """It listens from start() on. address: "host:port"; with port 0 the system chooses one. If the host is a name
+        other than localhost, the server listens on all interfaces.
 
         num_threads: on which methods run; 0: 4. max_queued: calls that wait for one of them; 0: 1,024.
         """

@@ -204,9 +204,10 @@ class Server(Native):
         """It listens from start() on, at the task's address; with port 0 the system chooses one.
 
         cluster, job, index: None: as TF_CONFIG says. num_threads: closures that a worker runs at a time; 0: 1.
-        bind_address: where it listens; None: DIST_BIND_ADDRESS, else the task's address. start_timeout: seconds, how
-        long join() waits for a coordinator that has not come; None: 600; negative: no limit. max_message_bytes: of one
-        message, and so of one part of a variable; 0: 1 GiB.
+        bind_address: the address to listen on; None: DIST_BIND_ADDRESS, or else the port of the task's address, on all
+        interfaces unless that address is on loopback. start_timeout: seconds, how long join() waits for a coordinator
+        that has not come; None: 600; negative: no limit. max_message_bytes: of one message, and so of one part of a
+        variable; 0: 1 GiB.
         """
         self._handle = 0
         options = _options(num_threads, bind_address, start_timeout, max_message_bytes)

@@ -2,7 +2,10 @@
 """libdist.tf with parameter servers: TensorFlow's checks, warnings and exception classes."""
 
 import logging
+import os
+import socket
 import unittest
+import unittest.mock
 
 from servers_together import TfCluster
 
@@ -39,6 +42,19 @@ class Checks(unittest.TestCase):
     def test_variables_of_each_worker(self):
         with self.assertRaisesRegex(NotImplementedError, "create_per_worker_value"):
             tf.Variable(1.0, per_worker_variable=True)
+
+
+class Listening(unittest.TestCase):
+    def test_a_name_that_does_not_resolve(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        environment = {"DIST_PLAINTEXT": "1", "DIST_JOB_SECRET": "of this job"}
+        with unittest.mock.patch.dict(os.environ, environment):
+            server = tf.distribute.Server({"worker": [f"not..a.name:{port}"]}, job_name="worker", task_index=0)
+        self.addCleanup(server.close)
+        for host in ("127.0.0.1", "127.0.0.2"):
+            socket.create_connection((host, port)).close()
 
 
 class Servers(unittest.TestCase):

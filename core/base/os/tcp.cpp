@@ -16,15 +16,12 @@
 
 #include <memory>
 
+#include "core/base/os/addresses.hpp"
+
 namespace dist {
 namespace {
 
 constexpr int kBacklog = 4096;
-
-std::string system_text(int error) {
-  char text[128] = "";
-  return strerror_r(error, text, sizeof text);
-}
 
 void set(int socket, int level, int name, int value) noexcept {
   (void)setsockopt(socket, level, name, &value, sizeof value);
@@ -116,52 +113,35 @@ Socket duplicate(const Socket& socket) noexcept {
 
 namespace {
 
-Listening try_to_listen(const std::string& host, const std::string& port, int user_timeout_ms,
-                        int* first_error) {
-  Listening listening;
-  *first_error = 0;
+// Returns the error of the address that failed, or 0.
+int listen_on_one(const std::string& host, const std::string& port, int user_timeout_ms,
+                  Listening* listening) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
-    listening.why = gai_strerror(error);
-    return listening;
-  }
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return EADDRNOTAVAIL;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
-    sockaddr_storage address{};
-    memcpy(&address, each->ai_addr, each->ai_addrlen);
-    const int error = is_wildcard(each->ai_addr)
-                          ? listen_everywhere(port_of(address), user_timeout_ms, &listening)
-                          : listen_at(address, true, user_timeout_ms, &listening);
-    if (error != 0 && *first_error == 0) *first_error = error;
-    // A machine may lack one of the versions of IP, but nobody else may have the port on the other one.
-    if (error == EADDRINUSE) {
-      listening.sockets.clear();
-      break;
-    }
-    if (is_wildcard(each->ai_addr)) break;
-  }
-  if (listening.sockets.empty()) {
-    listening.port = 0;
-    listening.why = *first_error == EADDRINUSE      ? "the address is in use"
-                    : *first_error == EADDRNOTAVAIL ? "the address does not belong to this machine"
-                                                    : system_text(*first_error);
-  }
-  return listening;
+  sockaddr_storage address{};
+  memcpy(&address, found->ai_addr, found->ai_addrlen);
+  return is_wildcard(found->ai_addr) ? listen_everywhere(port_of(address), user_timeout_ms, listening)
+                                     : listen_at(address, true, user_timeout_ms, listening);
 }
 
 }  // namespace
 
-Listening listen_on(const std::string& host, const std::string& port, int user_timeout_ms) {
-  // The port that the system chooses for one version of IP may be in use on the other one.
+Listening listen_on(const std::vector<std::string>& hosts, const std::string& port, int user_timeout_ms) {
+  // The port that the system chooses for one address may be in use on another.
   for (int attempts = port == "0" ? 16 : 1;;) {
+    Listening listening;
     int error = 0;
-    Listening listening = try_to_listen(host, port, user_timeout_ms, &error);
-    if (--attempts == 0 || error != EADDRINUSE) return listening;
+    for (const std::string& each : hosts) {
+      if (error = listen_on_one(each, port, user_timeout_ms, &listening); error != 0) break;
+    }
+    if (error == 0) return listening;
+    if (--attempts > 0 && error == EADDRINUSE) continue;
+    return {{}, 0, why_not_bound(error)};
   }
 }
 

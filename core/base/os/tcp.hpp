@@ -50,12 +50,11 @@ struct Listening {
   std::string why;  // if there are no sockets: why not
 };
 
-// Listens on all addresses of `host`. Port 0: the system chooses one. 0.0.0.0 and :: stand for all interfaces, over
-// both versions of IP if the system has them. `user_timeout_ms`: how long sent data may stay unacknowledged before a
-// connection breaks. Throws std::bad_alloc.
-Listening listen_on(const std::string& host, const std::string& port, int user_timeout_ms);
+// Listens on these IP addresses. Port 0: the system chooses one, the same for all of them. 0.0.0.0 and :: stand for all
+// interfaces, over both versions of IP if the system has them. `user_timeout_ms`: how long sent data may stay
+// unacknowledged before a connection breaks. Throws std::bad_alloc.
+Listening listen_on(const std::vector<std::string>& hosts, const std::string& port, int user_timeout_ms);
 
-// kNoDescriptor: or a lack of something else that may be temporary.
 enum class Accept { kAccepted, kNone, kNoDescriptor };
 // Takes the next connection, if there is one. `peer` receives its address as an URI, like "ipv4:10.0.0.7:40000" or
 // "ipv6:[fd00::7]:40000".

@@ -333,18 +333,28 @@ bool GlooCarrier::pump_message() {
 
 // ---- Creation ----
 
+DeviceRef GlooCarriers::device(const std::string& host) {
+  const std::scoped_lock lock(mutex_);
+  DeviceRef& known = devices_[host];
+  // The device starts a thread.
+  const AsyncSignalsBlocked blocked;
+  if (known == nullptr) known = std::make_shared<GuardedDevice>(host);
+  return known;
+}
+
 std::string GlooCarriers::start(const std::string& host) noexcept {
   try {
-    device_ = std::make_shared<GuardedDevice>(host);
+    (void)device(host);
     return "";
   } catch (const std::exception& error) {
     return "Gloo cannot use " + host + ": " + error.what();
   }
 }
 
-CarrierRef GlooCarriers::make(CarrierUser& user, bool sends, uint32_t attempt, std::string* why) noexcept {
+CarrierRef GlooCarriers::make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,
+                              std::string* why) noexcept {
   try {
-    return std::make_shared<GlooCarrier>(memory_, device_, user, sends, attempt);
+    return std::make_shared<GlooCarrier>(memory_, device(host), user, sends, attempt);
   } catch (const std::exception& error) {
     *why = error.what();
     return nullptr;

@@ -27,6 +27,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -140,11 +141,16 @@ class GlooCarriers final : public Carriers {
  public:
   explicit GlooCarriers(Memory& memory) noexcept : memory_(memory) {}
   std::string start(const std::string& host) noexcept override;
-  CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, std::string* why) noexcept override;
+  CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,
+                  std::string* why) noexcept override;
 
  private:
+  // Throws Gloo's exceptions and std::bad_alloc.
+  DeviceRef device(const std::string& host);
+
   Memory& memory_;
-  DeviceRef device_;
+  std::mutex mutex_;
+  std::map<std::string, DeviceRef> devices_;  // by the IP address on which they listen
 };
 
 }  // namespace dist::grpc_link

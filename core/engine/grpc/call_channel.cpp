@@ -81,7 +81,7 @@ class Calls::Channel final : public CallChannel {
     {
       const std::scoped_lock lock(line_->mutex);
       if (std::exchange(line_->closed, true)) return;
-      channel = std::move(line_->channel);
+      channel = std::move(line_->route.channel);
       line_->retry_ns = 0;
       owner_.fail_all(*line_, false, DIST_CANCELLED, kEnded);
       link = line_->link;
@@ -121,19 +121,32 @@ void Calls::close(CallChannel* channel) noexcept {
 
 // No lock is held while gRPC is called, since it may run the ends of other links on this thread.
 void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
-  std::shared_ptr<grpc::Channel> channel;
+  Route route;
+  std::shared_ptr<grpc::Channel> replaced;
+  const HostAddresses found = names_.ask(host_of(line->address));
+  std::vector<std::string> hosts = sorted(found.list);
   {
     const std::scoped_lock line_lock(line->mutex);
     line->retry_ns = 0;
     if (line->closed || line->link != nullptr || line->connecting || line->waiting.empty()) return;
     const std::scoped_lock lock(mutex_);
     if (stopping_) return;
+    if (hosts.empty()) {
+      if (!found.why.empty())
+        line->why = line->name + " cannot be reached: its host name does not resolve: " + found.why;
+      line->retry_ns = steady_now_ns() + kRetryNs;
+      changed_ = true;
+      return woken_.notify_all();
+    }
     ++links_;
     line->connecting = true;
-    channel = line->channel;
+    if (line->route.hosts != hosts) replaced = std::move(line->route.channel);
+    route = {line->route.channel, std::move(hosts)};
   }
-  if (channel == nullptr) channel = make_channel(config_, line->address);
-  const auto link = std::make_shared<ClientLink>(*this, channel);
+  retire(std::move(replaced));
+  if (route.channel == nullptr) route.channel = make_channel(config_, line->address, found.list);
+  const auto link = std::make_shared<ClientLink>(*this, route.channel);
+  link->hosts = route.hosts;
   link->purpose = Purpose::kCalls;
   link->stage = Link::Stage::kAnswer;
   link->born_ns = steady_now_ns();
@@ -146,7 +159,7 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
     line->connecting = false;
     line->link = link;
     closed = line->closed;
-    if (!closed) line->channel = channel;
+    if (!closed) line->route = route;
     const std::scoped_lock lock(mutex_);
     unproven_.push_back(link);
     changed_ = true;
@@ -155,7 +168,7 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
   link->start();
   if (!closed) return;
   link->end("");
-  retire(std::move(channel));
+  retire(std::move(route.channel));
 }
 
 // Keeps the channel alive: gRPC's own thread must not destroy a link that holds the last reference, because
@@ -173,11 +186,7 @@ void Calls::let_retired_go(bool all) noexcept {
   std::vector<std::shared_ptr<grpc::Channel>> gone;
   {
     const std::scoped_lock lock(mutex_);
-    const auto kept = std::partition(retired_.begin(), retired_.end(), [&](const auto& each) {
-      return !all && (each.use_count() > 1 || connects(*each));
-    });
-    gone.assign(std::make_move_iterator(kept), std::make_move_iterator(retired_.end()));
-    retired_.erase(kept, retired_.end());
+    gone = all ? std::exchange(retired_, {}) : take_idle(retired_);
   }
   release(std::move(gone));
 }

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "core/base/os/clock.hpp"
+#include "core/base/os/socket.hpp"
 #include "core/base/text.hpp"
+#include "core/engine/grpc/listening.hpp"
 
 namespace dist::grpc_link {
 namespace {
@@ -85,21 +87,25 @@ Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandle
       pool_(make_counted<MessagePool>(memory)),
       handler_(handler),
       service_(*this),
-      incoming_([](int) {}) {}
+      incoming_([](int) {}),
+      names_([this] {
+        named_ = true;
+        wake();
+      }) {}
 
 Calls::~Calls() = default;
 
 std::string Calls::start() {
   if (!random_bytes(incarnation_.data(), incarnation_.size())) return "the system provides no random numbers";
   if (handler_ != nullptr) {
+    std::string why;
+    const std::vector<std::string> addresses = listening_addresses(config_, &why);
+    if (addresses.empty()) return why;
     grpc::ServerBuilder builder;
-    if (const std::string why = incoming_.listen(config_, builder); !why.empty()) {
-      return "cannot listen on " + config_.bind_address + ": " + why +
-             ". Use another port, or an address of this machine.";
-    }
+    if (why = incoming_.listen(config_, addresses, builder); !why.empty()) return why;
     builder.RegisterCallbackGenericService(&service_);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return "the TLS certificates or the key are invalid";
+    if (server_ == nullptr) return why_not_started(config_);
   }
   if ((server_ != nullptr && !incoming_.start()) || !watcher_.start(watch_main, this).ok()) {
     incoming_.stop();
@@ -333,6 +339,7 @@ void Calls::watch() noexcept {
 int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
   const int64_t within = prove_within_ns(config_.lease_ns);
   int64_t next = INT64_MAX;
+  const bool named = named_.exchange(false);
   std::vector<std::shared_ptr<CallLine>> lines;
   std::vector<LinkRef> late;
   {
@@ -352,15 +359,25 @@ int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
   let_retired_go(false);
   for (const auto& line : lines) {
     LinkRef link;
+    LinkRef tries;
     bool again = false;
     {
       const std::scoped_lock lock(line->mutex);
-      again = line->retry_ns != 0 && now >= line->retry_ns;
+      again = line->retry_ns != 0 && (named || now >= line->retry_ns);
       if (line->retry_ns != 0 && !again) next = std::min(next, line->retry_ns);
       if (line->link != nullptr && line->link->stage == Link::Stage::kOpen) link = line->link;
+      if (line->link != nullptr && line->link->stage == Link::Stage::kAnswer && !line->serves)
+        tries = line->link;
       if (link != nullptr && beats) line->queue.put({.kind = FrameKind::kBeat});
     }
     if (again) connect(line);
+    if (tries != nullptr && !is_ip_address(host_of(line->address))) {
+      if (names_.moved(host_of(line->address), tries->hosts)) {
+        tries->end("its host name resolves to another address now");
+      } else {
+        next = std::min(next, now + Names::kAgainNs);
+      }
+    }
     if (link == nullptr) continue;
     if (paused) line->heard_ns.store(now, std::memory_order_relaxed);
     const int64_t until = line->heard_ns.load(std::memory_order_relaxed) + config_.lease_ns;

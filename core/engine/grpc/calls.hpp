@@ -23,9 +23,11 @@
 #include "core/base/os/thread.hpp"
 #include "core/engine/calls.hpp"
 #include "core/engine/grpc/call_frames.hpp"
+#include "core/engine/grpc/channels.hpp"
 #include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/link.hpp"
 #include "core/engine/grpc/listener.hpp"
+#include "core/engine/grpc/names.hpp"
 #include "core/engine/grpc/reasons.hpp"
 
 namespace dist::grpc_link {
@@ -115,6 +117,9 @@ class Calls final : public CallNetwork, public LinkUser {
   bool changed_ = false;  // the watcher may have work to do
   bool stopping_ = false;
   int links_ = 0;  // number of links that exist
+
+  std::atomic<bool> named_{false};  // a lookup has ended since the watcher last ran
+  Names names_;                     // destroyed first, because its thread calls wake()
 };
 
 // The calls with one client or one server.
@@ -137,7 +142,7 @@ struct CallLine {
   // ---- On the client ----
   std::string name;  // "server 10.0.0.7:2222"
   std::string address;
-  std::shared_ptr<grpc::Channel> channel;
+  Route route;
   bool connecting = false;
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
   std::string why;          // why the server cannot be reached so far

@@ -115,10 +115,12 @@ class CarrierUser {
 class Carriers {
  public:
   virtual ~Carriers() = default;
-  // The carriers will listen on this host. Returns an empty string, or the reason for a failure.
+  // Prepares for carriers that listen on this IP address. Returns an empty string, or the reason for a failure.
   virtual std::string start(const std::string& host) noexcept = 0;
-  // Returns NULL on failure, with the reason in `why`. `sends`: this end is the sender.
-  virtual CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, std::string* why) noexcept = 0;
+  // Returns NULL on failure, with the reason in `why`. `sends`: this end is the sender. `host`: the IP address of this
+  // machine on which the carrier listens.
+  virtual CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,
+                          std::string* why) noexcept = 0;
 };
 
 }  // namespace dist::grpc_link

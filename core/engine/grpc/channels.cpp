@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc/channels.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <iterator>
@@ -61,6 +62,15 @@ void end_remaining() noexcept {
 }  // namespace
 
 bool connects(grpc::Channel& channel) noexcept { return channel.GetState(false) == GRPC_CHANNEL_CONNECTING; }
+
+Channels take_idle(Channels& retired) {
+  const auto idle = std::partition(
+      retired.begin(), retired.end(),
+      [](const std::shared_ptr<grpc::Channel>& each) { return each.use_count() > 1 || connects(*each); });
+  Channels taken(std::make_move_iterator(idle), std::make_move_iterator(retired.end()));
+  retired.erase(idle, retired.end());
+  return taken;
+}
 
 void release(Channels channels) noexcept {
   std::erase(channels, nullptr);

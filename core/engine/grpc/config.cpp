@@ -34,8 +34,50 @@ std::string host_of(const std::string& address) {
   return host;
 }
 
-std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address) {
+std::string port_of(const std::string& address) { return address.substr(address.rfind(':') + 1); }
+
+std::string target_of(const std::vector<std::string>& hosts, const std::string& port) {
+  const auto is_v6 = [](const std::string& host) { return host.find(':') != std::string::npos; };
+  const bool any_v6 = std::any_of(hosts.begin(), hosts.end(), is_v6);
+  std::string target = any_v6 ? "ipv6:" : "ipv4:";
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (i != 0) target += ',';
+    if (!any_v6) {
+      target += hosts[i];
+    } else {
+      // A target has addresses of one family, so IPv4 addresses are written as IPv6 ones. gRPC maps them back.
+      target += is_v6(hosts[i]) ? "%5B" : "%5B::ffff:";
+      for (const char each : hosts[i]) each == '%' ? target += "%25" : target += each;
+      target += "%5D";
+    }
+    target += ':' + port;
+  }
+  return target;
+}
+
+std::string host_of_peer(const std::string& peer) {
+  const std::size_t scheme = peer.find(':');
+  if (scheme == std::string::npos ||
+      (peer.compare(0, scheme, "ipv4") != 0 && peer.compare(0, scheme, "ipv6") != 0))
+    return "";
+  std::string text;
+  for (std::size_t at = scheme + 1; at < peer.size(); ++at) {
+    const std::string code = peer.substr(at, 3);
+    const char plain = code == "%5B" || code == "%5b"   ? '['
+                       : code == "%5D" || code == "%5d" ? ']'
+                       : code == "%25"                  ? '%'
+                                                        : '\0';
+    text += plain != '\0' ? plain : peer[at];
+    if (plain != '\0') at += 2;
+  }
+  return host_of(text);
+}
+
+std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address,
+                                            const std::vector<std::string>& hosts) {
   grpc::ChannelArguments with;
+  // The name that certificates are compared with.
+  with.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address);
   // Proxy settings in the environment are for the host's own traffic.
   with.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Each link has its own connection, so that large messages delay neither heartbeats nor other workers.
@@ -60,7 +102,7 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::str
   } else {
     credentials = grpc::InsecureChannelCredentials();
   }
-  return grpc::CreateCustomChannel("dns:///" + address, credentials, with);
+  return grpc::CreateCustomChannel(target_of(hosts, port_of(address)), credentials, with);
 }
 
 std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,

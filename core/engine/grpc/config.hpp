@@ -35,11 +35,20 @@ struct Config {
   const std::string& address(int worker) const { return addresses[static_cast<std::size_t>(worker)]; }
 };
 
-// The host part of "host:port" or "[host]:port".
+// The parts of "host:port" or "[host]:port".
 std::string host_of(const std::string& address);
+std::string port_of(const std::string& address);
 
-std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address);
-// The server receives its connections through the result: see listener.hpp.
+// The gRPC target for these IP addresses, with one port. gRPC resolves no names.
+std::string target_of(const std::vector<std::string>& hosts, const std::string& port);
+// The IP address in gRPC's name of a peer, such as "ipv4:10.0.0.7:2222". Empty if there is none.
+std::string host_of_peer(const std::string& peer);
+
+// A channel to whichever of these IP addresses answers, at the port of `address`. With TLS, the certificate there must
+// name the host of `address`.
+std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::string& address,
+                                            const std::vector<std::string>& hosts);
+// Adds the credentials and the settings. The server receives its connections through the result: see listener.hpp.
 std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,
                                                                           grpc::ServerBuilder& builder);
 // The names in the certificate of a call's peer, each followed by a newline.

@@ -6,6 +6,7 @@
 
 #include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
+#include "core/engine/grpc/listening.hpp"
 
 namespace dist::grpc_link {
 namespace {
@@ -19,7 +20,11 @@ Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carr
       config_(std::move(config)),
       carriers_(std::move(carriers)),
       service_(*this),
-      incoming_([this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); }) {
+      incoming_([this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); }),
+      names_([this] {
+        named_ = true;
+        wake();
+      }) {
   ClusterDigest digest;
   for (const std::string& address : config_.addresses) {
     digest.add(address);
@@ -41,20 +46,22 @@ std::string Endpoint::start() {
   own.known = true;
   job_ = config_.came_from.job;
   if (hub() && job_ == JobIdentity{}) job_ = incarnation_;
-  if (carriers_ != nullptr) {
-    // Never on all interfaces: the first client that connects to a carrier's port is taken for the peer.
-    const std::string why = carriers_->start(host_of(config_.address(config_.me)));
-    if (!why.empty()) return why;
+  std::string why;
+  const std::vector<std::string> addresses = listening_addresses(config_, &why);
+  if (addresses.empty()) return why;
+  if (carriers_ != nullptr && !is_any_address(host_of(addresses.front()))) {
+    carrier_host_ = host_of(addresses.front());
   }
   grpc::ServerBuilder builder;
-  if (const std::string why = incoming_.listen(config_, builder); !why.empty()) {
-    return "cannot listen on " + config_.bind_address + ": " + why +
-           ". Set DIST_BIND_ADDRESS, or correct the addresses of the cluster. Another strategy of this "
-           "process may be using the address.";
-  }
+  if (why = incoming_.listen(config_, addresses, builder); !why.empty()) return why;
   builder.RegisterCallbackGenericService(&service_);
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr) return "the TLS certificates or the key are invalid";
+  if (server_ == nullptr) return why_not_started(config_);
+  if (!carrier_host_.empty()) why = carriers_->start(carrier_host_);
+  if (!why.empty()) {
+    server_->Shutdown();
+    return why;
+  }
   looked_ns_ = steady_now_ns();
   if (!incoming_.start() || !watcher_.start(watch_main, this).ok()) {
     incoming_.stop();
@@ -199,13 +206,15 @@ void Endpoint::begin_out(Peer& peer) noexcept {
     if (peer.life != Life::kHere) return;
   }
   LinkRef link;
+  std::string why;
   {
     const std::scoped_lock lock(peer.out_mutex);
     if (!peer.out_wanted || peer.out != nullptr || peer.out_gone) return;
-    link = peer.out = make_client(peer, Purpose::kData);
-    peer.out_retry_ns = 0;
-    peer.connected = true;
+    link = peer.out = make_client(peer, Purpose::kData, &why);
+    peer.out_retry_ns = link == nullptr ? steady_now_ns() + kRetryNs : 0;
+    peer.connected = peer.connected || link != nullptr;
   }
+  if (link == nullptr) return why.empty() ? wake() : cannot_reach(peer, why, false);
   static_cast<ClientLink&>(*link).start();
 }
 
@@ -394,7 +403,7 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
     gone = peer.out_gone;
     if (!gone && !opened && !link->refused) {
       // Nothing has been sent on it yet, so another link will be made.
-      peer.out_retry_ns = steady_now_ns() + 100'000'000;
+      peer.out_retry_ns = steady_now_ns() + kRetryNs;
     }
   }
   if (gone) return leave_if_done();

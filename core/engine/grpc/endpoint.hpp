@@ -24,10 +24,12 @@
 #include "core/base/memory.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/engine/forming.hpp"
+#include "core/engine/grpc/channels.hpp"
 #include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/inbox.hpp"
 #include "core/engine/grpc/link.hpp"
 #include "core/engine/grpc/listener.hpp"
+#include "core/engine/grpc/names.hpp"
 #include "core/engine/grpc/outbox.hpp"
 #include "core/engine/grpc/reasons.hpp"
 #include "core/engine/transport.hpp"
@@ -106,7 +108,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     FrameQueue out_queue;
     Outbox outbox;
     LinkRef out;
-    std::shared_ptr<grpc::Channel> channel;
+    Route route;
     bool out_wanted = false;  // there is something to send, but no link yet
     bool out_gone = false;    // nothing is sent to it any more
     bool bye_said = false;
@@ -152,6 +154,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   };
   class ControlTaker;
 
+  // Time until another attempt to reach a peer.
+  static constexpr int64_t kRetryNs = 100'000'000;
+
   bool hub() const noexcept { return config_.me == 0; }
   // Whether this worker leaves and will not come back in another endpoint. Another job's worker may be next at its
   // address.
@@ -173,7 +178,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_data_out(const LinkRef& link, std::span<const grpc::Slice> message) noexcept;
 
   // ---- handshake.cpp: how links begin ----
-  LinkRef make_client(Peer& peer, Purpose purpose);
+  // Returns NULL if the peer's host name has not been resolved yet. `why` receives the reason, if it is known.
+  LinkRef make_client(Peer& peer, Purpose purpose, std::string* why);
   void say_hello(Link& link, const Identity& receiver) noexcept;
   std::string took_hello(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept;
@@ -191,6 +197,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   bool carries(const Link& link) const noexcept {
     return carriers_ != nullptr && link.purpose == Purpose::kData;
   }
+  std::string carrier_host(const Link& link) const;
   std::string make_carrier(const LinkRef& link, uint32_t attempt) noexcept;
   std::string begin_meeting(const LinkRef& link, uint32_t after) noexcept;
   std::string took_meeting(const LinkRef& link, std::span<const std::byte> message) noexcept;
@@ -236,6 +243,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   static void* watch_main(void* self);
   void watch() noexcept;
   int64_t look(int64_t now, bool paused) noexcept;
+  void retry_if_moved(int64_t now, int64_t* next) noexcept;
+  void let_retired_go() noexcept;
   void doubt() noexcept;
   void trust_if_answered() noexcept;
 
@@ -264,9 +273,10 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   bool turned_away_ = false;     // worker 0's latest answer was that this worker may ask again later
   bool met_ = false;             // worker 0 has admitted this worker
   uint64_t question_ = 0;        // the latest question to peers on whether they still know this worker
-  std::shared_ptr<grpc::Channel> control_channel_;
+  Route control_route_;
 
   const std::unique_ptr<Carriers> carriers_;
+  std::string carrier_host_;  // the address on which carriers listen; empty: the one that faces the peer
   std::mutex making_;
   std::vector<CarrierRef> made_;  // carriers whose threads have not been joined
 
@@ -283,6 +293,11 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
 
   std::mutex listening_;
   TransportListener* listener_ = nullptr;
+
+  std::mutex retiring_;
+  std::vector<std::shared_ptr<grpc::Channel>> retired_;  // channels that have been replaced
+  std::atomic<bool> named_{false};                       // a lookup has ended since the watcher last ran
+  Names names_;                                          // destroyed first, because its thread calls wake()
 };
 
 }  // namespace dist::grpc_link

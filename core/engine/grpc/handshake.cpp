@@ -19,17 +19,26 @@ std::string number(int64_t value) { return std::to_string(value); }
 
 // ---- The client's side ----
 
-LinkRef Endpoint::make_client(Peer& peer, Purpose purpose) {
-  if (purpose == Purpose::kControl || peer.channel == nullptr) {
-    auto& channel = purpose == Purpose::kControl ? control_channel_ : peer.channel;
-    if (channel == nullptr) channel = make_channel(config_, config_.address(peer.number));
+LinkRef Endpoint::make_client(Peer& peer, Purpose purpose, std::string* why) {
+  const std::string& address = config_.address(peer.number);
+  const HostAddresses found = names_.ask(host_of(address));
+  if (found.list.empty()) {
+    if (!found.why.empty()) *why = "its host name does not resolve: " + found.why;
+    return nullptr;
+  }
+  Route& route = purpose == Purpose::kControl ? control_route_ : peer.route;
+  std::vector<std::string> hosts = sorted(found.list);
+  if (route.channel == nullptr || route.hosts != hosts) {
+    const Route before = std::exchange(route, {make_channel(config_, address, found.list), std::move(hosts)});
+    const std::scoped_lock lock(retiring_);
+    if (before.channel != nullptr) retired_.push_back(before.channel);
   }
   {
     const std::scoped_lock lock(waking_);
     ++links_;
   }
-  auto link =
-      std::make_shared<ClientLink>(*this, purpose == Purpose::kControl ? control_channel_ : peer.channel);
+  auto link = std::make_shared<ClientLink>(*this, route.channel);
+  link->hosts = route.hosts;
   link->purpose = purpose;
   link->peer = peer.number;
   link->stage = Link::Stage::kAnswer;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/engine/grpc/carrier.hpp"
+#include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/connect_token.hpp"
 #include "core/engine/grpc/frame.hpp"
 #include "core/engine/grpc/hand_over.hpp"
@@ -71,6 +72,8 @@ class Link : public std::enable_shared_from_this<Link> {
   bool change_carrier(CarrierRef* carrier) noexcept;
   CarrierRef carrier() const noexcept;
   bool ending() const noexcept;
+  // The IP address of the other side, once the two are connected.
+  virtual std::string peer_host() const = 0;
   void flush() noexcept;
   // Ends the link and its carrier. over() follows soon.
   void end(const std::string& why) noexcept;
@@ -89,6 +92,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::byte answer[Answer::kBytes] = {};
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
+  std::vector<std::string> hosts;  // the IP addresses that it tries, ascending, if this side has created it
   std::string peer_names;          // from its certificate, each followed by a newline
   std::string connection;          // of an incoming link: its peer, for Listener::proven()
   std::shared_ptr<CallLine> line;  // if it carries calls
@@ -143,6 +147,7 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
   void prepare();
   // Call this when its first message is queued.
   void start();
+  std::string peer_host() const override { return host_of_peer(context_->peer()); }
 
  private:
   void start_write(const grpc::ByteBuffer* message) noexcept override {
@@ -205,6 +210,7 @@ class ServerLink final : public Link, public grpc::ServerGenericBidiReactor {
   ServerLink(LinkUser& user, grpc::GenericCallbackServerContext* context) : Link(user), context_(context) {}
   ~ServerLink() override { user_.destroyed(); }
   void start();
+  std::string peer_host() const override { return host_of_peer(context_->peer()); }
 
  private:
   void start_write(const grpc::ByteBuffer* message) noexcept override {

@@ -9,6 +9,7 @@
 #include "core/base/os/clock.hpp"
 #include "core/base/os/socket.hpp"
 #include "core/engine/grpc/link.hpp"
+#include "core/engine/grpc/listening.hpp"
 
 namespace dist::grpc_link {
 namespace {
@@ -47,11 +48,13 @@ std::string plain_peer(std::string_view peer) {
 
 }  // namespace
 
-std::string Listener::listen(const Config& config, grpc::ServerBuilder& builder) {
-  const std::string& address = config.bind_address;
-  listening_ = listen_on(host_of(address), address.substr(address.rfind(':') + 1),
+std::string Listener::listen(const Config& config, const std::vector<std::string>& addresses,
+                             grpc::ServerBuilder& builder) {
+  std::vector<std::string> hosts;
+  for (const std::string& each : addresses) hosts.push_back(host_of(each));
+  listening_ = listen_on(hosts, port_of(addresses.front()),
                          static_cast<int>(std::max<int64_t>(config.lease_ns / kMs, 1)));
-  if (listening_.sockets.empty()) return listening_.why;
+  if (listening_.sockets.empty()) return cannot_listen(config, listening_.why);
   secret_ = config.secret;
   prove_within_ns_ = prove_within_ns(config.lease_ns);
   most_newcomers_ = std::clamp<std::size_t>(descriptor_limit() / 8, 8, 128);

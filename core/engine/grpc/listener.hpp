@@ -43,9 +43,10 @@ class Listener {
   explicit Listener(std::function<void(int)> wrong_secret) : wrong_secret_(std::move(wrong_secret)) {}
   ~Listener() { stop(); }
 
-  // Listens on config.bind_address, and registers with the builder. Connections wait until start(). Returns an empty
-  // string, or the reason for a failure.
-  std::string listen(const Config& config, grpc::ServerBuilder& builder);
+  // Listens on these addresses (listening_addresses()), and registers with the builder. Connections wait until start().
+  // Returns an empty string, or the error message.
+  std::string listen(const Config& config, const std::vector<std::string>& addresses,
+                     grpc::ServerBuilder& builder);
   // Once the server has been started. Returns false if the system has no more threads or descriptors.
   bool start();
   // Before the server is shut down. Further calls have no effect.

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/os/addresses.hpp"
 #include "core/base/os/clock.hpp"
 #include "core/base/os/socket.hpp"
 #include "core/base/wire.hpp"
@@ -57,10 +58,22 @@ Digest prove_carrier(Prover who, std::string_view secret, const Link& link) noex
   return digest;
 }
 
+// The IP address on which the link's carrier listens: that of DIST_BIND_ADDRESS, or else the local one that faces the
+// peer. Never all interfaces, because the first client that connects to a carrier's port is taken for the peer, and
+// because the peer needs an address to connect to. Both ends are of the same family, like those of the link.
+std::string Endpoint::carrier_host(const Link& link) const {
+  const auto is_v6 = [](const std::string& host) { return host.find(':') != std::string::npos; };
+  const std::string peer = link.peer_host();
+  if (!carrier_host_.empty() && is_v6(carrier_host_) == is_v6(peer)) return carrier_host_;
+  return address_towards(peer);
+}
+
 // Makes a new carrier for the link and sends this end's part of the meeting.
 std::string Endpoint::make_carrier(const LinkRef& link, uint32_t attempt) noexcept {
+  const std::string host = carrier_host(*link);
+  if (host.empty()) return "this machine has no address that faces " + link->peer_host();
   std::string why;
-  CarrierRef carrier = carriers_->make(*this, link->outgoing, attempt, &why);
+  CarrierRef carrier = carriers_->make(*this, link->outgoing, attempt, host, &why);
   if (carrier == nullptr) return "no connection of Gloo's can be made: " + why;
   Meet own;
   own.attempt = attempt;

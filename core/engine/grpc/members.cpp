@@ -128,11 +128,14 @@ void Endpoint::begin_control() noexcept {
     // well.
     leader.known = false;
   }
-  const LinkRef link = make_client(leader, Purpose::kControl);
+  std::string why;
+  const LinkRef link = make_client(leader, Purpose::kControl, &why);
   {
     const std::scoped_lock lock(members_);
     leader.control = link;
+    if (link == nullptr) control_retry_ns_ = steady_now_ns() + kRetryNs;
   }
+  if (link == nullptr) return why.empty() ? wake() : cannot_reach(leader, why, false);
   static_cast<ClientLink&>(*link).start();
 }
 
@@ -308,7 +311,7 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
     over = peer.life == Life::kLeft || peer.life == Life::kLost;
     if (!over && !opened && !link->refused) {
       peer.control_queue.clear();
-      control_retry_ns_ = steady_now_ns() + 100'000'000;
+      control_retry_ns_ = steady_now_ns() + kRetryNs;
     }
   }
   if (over || (closed_ && opened)) return wake();

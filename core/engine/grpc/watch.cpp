@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/os/clock.hpp"
+#include "core/base/os/socket.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 
@@ -97,11 +98,14 @@ void Endpoint::trust_if_answered() noexcept {
 // Returns when there will be work again.
 int64_t Endpoint::look(int64_t now, bool paused) noexcept {
   int64_t next = kFar;
+  const bool named = named_.exchange(false);
   const auto is_due = [&](int64_t when) {
     if (when == 0) return false;
     if (when > now) next = std::min(next, when);
     return when <= now;
   };
+  // Retries need not wait any longer if a host name has been resolved.
+  const auto is_retry_due = [&](int64_t when) { return is_due(when) || (named && when != 0); };
   bool control = false;
   std::vector<LinkRef> ended;
   {
@@ -112,10 +116,12 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
       if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
       if (is_due(each->born_ns + within)) ended.push_back(each);
     }
-    control = is_due(control_retry_ns_);
+    control = is_retry_due(control_retry_ns_);
   }
   for (const LinkRef& each : ended) each->end("it did not authenticate in time");
   if (control) begin_control();
+  retry_if_moved(now, &next);
+  let_retired_go();
   reap_carriers(false);
   for (Peer& peer : peers_) {
     if (peer.number == me()) continue;
@@ -134,7 +140,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     bool retry;
     {
       const std::scoped_lock lock(peer.out_mutex);
-      retry = is_due(peer.out_retry_ns) && !peer.out_gone;
+      retry = is_retry_due(peer.out_retry_ns) && !peer.out_gone;
     }
     if (retry) begin_out(peer);
     bool over;
@@ -146,6 +152,36 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
   }
   trust_if_answered();
   return next;
+}
+
+// An attempt that nobody has answered ends if the peer's host name has other addresses by now. `next` receives when its
+// name is to be resolved again.
+void Endpoint::retry_if_moved(int64_t now, int64_t* next) noexcept {
+  std::vector<LinkRef> trying;
+  {
+    const std::scoped_lock lock(members_);
+    for (const LinkRef& each : unproven_) {
+      if (each->outgoing && each->stage == Link::Stage::kAnswer) trying.push_back(each);
+    }
+  }
+  for (const LinkRef& each : trying) {
+    const std::string host = host_of(config_.address(each->peer));
+    if (is_ip_address(host)) continue;
+    if (names_.moved(host, each->hosts)) {
+      each->end("its host name resolves to another address now");
+    } else {
+      *next = std::min(*next, now + Names::kAgainNs);
+    }
+  }
+}
+
+void Endpoint::let_retired_go() noexcept {
+  std::vector<std::shared_ptr<grpc::Channel>> idle;
+  {
+    const std::scoped_lock lock(retiring_);
+    idle = take_idle(retired_);
+  }
+  release(std::move(idle));
 }
 
 }  // namespace dist::grpc_link

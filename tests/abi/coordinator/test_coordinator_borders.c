@@ -4,7 +4,9 @@
  */
 #include "cluster_of_servers.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 /* ---- Begin ---- */
 
@@ -75,6 +77,90 @@ static void a_file_that_cannot_be_is_named(void **state) {
   end_cluster(&c);
 }
 
+/* ---- Where servers listen ---- */
+
+static struct sockaddr_in on_loopback(const char *host, const char *port) {
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(host)};
+  at.sin_port = htons((uint16_t)strtol(port, NULL, 10));
+  return at;
+}
+
+/* Whether somebody listens there. */
+static int listens(const char *host, const char *port) {
+  const struct sockaddr_in to = on_loopback(host, port);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_true(fd >= 0);
+  const int connected = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0;
+  close(fd);
+  return connected;
+}
+
+/* A port that nobody listens on. */
+static void free_port(char (*port)[8]) {
+  struct sockaddr_in at = on_loopback("127.0.0.1", "0");
+  socklen_t size = sizeof at;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
+  assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+  close(fd);
+  snprintf(*port, sizeof *port, "%d", ntohs(at.sin_port));
+}
+
+static dist_server *server_at(const char *address, const char *bind_address) {
+  const dist_cluster_job job = {"worker", &address, NULL, 1};
+  dist_cluster_spec *spec = NULL;
+  dist_server *server = NULL;
+  dist_server_options options = DIST_SERVER_OPTIONS_INIT;
+  options.bind_address = bind_address;
+  assert_ok(dist_cluster_spec_create(&job, 1, NULL, &spec));
+  assert_ok(dist_server_create(spec, "worker", 0, &options, &server));
+  dist_cluster_spec_destroy(spec);
+  assert_ok(dist_server_start(server));
+  return server;
+}
+
+static void a_server_whose_address_is_not_local_listens_on_all_interfaces(void **state) {
+  (void)state;
+  setenv("DIST_PLAINTEXT", "1", 1);
+  setenv("DIST_JOB_SECRET", "of this job", 1);
+  static const char *const kHosts[] = {"192.0.2.1", "not..a.name"};
+  for (size_t i = 0; i < COUNT_OF(kHosts); ++i) {
+    char port[8];
+    char address[64];
+    char bind_address[64];
+    free_port(&port);
+    snprintf(address, sizeof address, "%s:%s", kHosts[i], port);
+    dist_server *server = server_at(address, NULL);
+    assert_true(listens("127.0.0.1", port) && listens("127.0.0.2", port));
+    assert_ok(dist_server_destroy(server));
+    /* The environment, and the option, which has precedence. */
+    free_port(&port);
+    snprintf(bind_address, sizeof bind_address, "127.0.0.2:%s", port);
+    setenv("DIST_BIND_ADDRESS", bind_address, 1);
+    server = server_at(address, NULL);
+    assert_true(listens("127.0.0.2", port) && !listens("127.0.0.1", port));
+    assert_ok(dist_server_destroy(server));
+    setenv("DIST_BIND_ADDRESS", "192.0.2.2:1", 1);
+    server = server_at(address, bind_address);
+    assert_true(listens("127.0.0.2", port) && !listens("127.0.0.1", port));
+    assert_ok(dist_server_destroy(server));
+    unsetenv("DIST_BIND_ADDRESS");
+  }
+  unsetenv("DIST_PLAINTEXT");
+  unsetenv("DIST_JOB_SECRET");
+}
+
+static void a_server_on_loopback_listens_there_only(void **state) {
+  (void)state;
+  char port[8];
+  char address[64];
+  free_port(&port);
+  snprintf(address, sizeof address, "127.0.0.1:%s", port);
+  dist_server *server = server_at(address, NULL);
+  assert_true(listens("127.0.0.1", port) && !listens("127.0.0.2", port));
+  assert_ok(dist_server_destroy(server));
+}
+
 /* ---- End ---- */
 
 /* The coordinator has looked for the server before, and looks again after a pause of its own. */
@@ -113,6 +199,8 @@ int main(void) {
       cmocka_unit_test(why_one_cannot_begin_is_said),
       cmocka_unit_test(names_that_no_closure_has_are_refused),
       cmocka_unit_test(a_file_that_cannot_be_is_named),
+      cmocka_unit_test(a_server_whose_address_is_not_local_listens_on_all_interfaces),
+      cmocka_unit_test(a_server_on_loopback_listens_there_only),
       cmocka_unit_test(a_server_that_has_just_begun_hears_of_the_end),
   };
   return cmocka_run_group_tests_name("coordinator_borders", tests, NULL, NULL);

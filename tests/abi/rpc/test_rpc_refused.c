@@ -92,10 +92,42 @@ static void who_has_another_secret_is_refused(void **state) {
   assert_ok(dist_rpc_server_destroy(server));
 }
 
+/* Its name is for clients, and need not resolve here. */
+static void a_server_with_a_name_listens_on_all_interfaces(void **state) {
+  (void)state;
+  setenv("DIST_PLAINTEXT", "1", 1);
+  setenv("DIST_JOB_SECRET", "of this job", 1);
+  dist_rpc_server *server = NULL;
+  dist_rpc_client *client = NULL;
+  dist_value *out = NULL;
+  assert_ok(dist_rpc_server_create("grpc", "not..a.name:0", NULL, &server));
+  assert_ok(dist_rpc_server_register(server, "echo", echo, NULL, NULL));
+  assert_ok(dist_rpc_server_start(server));
+  const char *const port = strrchr(dist_rpc_server_address(server), ':');
+  assert_string_equal(port - strlen("not..a.name"), dist_rpc_server_address(server));
+  for (int host = 1; host <= 2; ++host) {
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.%d%s", host, port);
+    assert_ok(dist_rpc_client_create("grpc", address, NULL, &client));
+    assert_ok(dist_rpc_call(client, "echo", NULL, NULL, &out));
+    dist_value_release(out);
+    dist_rpc_client_destroy(client);
+  }
+  assert_ok(dist_rpc_server_destroy(server));
+  /* An IP address is the only one that it listens on. */
+  assert_ok(dist_rpc_server_create("grpc", "192.0.2.1:0", NULL, &server));
+  assert_fails(dist_rpc_server_start(server), DIST_UNAVAILABLE,
+               "the address belongs to no interface of this machine");
+  assert_ok(dist_rpc_server_destroy(server));
+  unsetenv("DIST_PLAINTEXT");
+  unsetenv("DIST_JOB_SECRET");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_arguments_are_refused),
       cmocka_unit_test(who_has_another_secret_is_refused),
+      cmocka_unit_test(a_server_with_a_name_listens_on_all_interfaces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Worker processes whose host names cannot be resolved when they start, like those of pods that have not been
- * scheduled yet. The test runs its own DNS server in separate namespaces.
+ * scheduled yet, and names that only a file knows, while the name server is silent. The tests run in namespaces of their
+ * own, with a name server of their own.
  */
 /* unshare() */
 #ifndef _GNU_SOURCE
@@ -46,14 +47,44 @@ static int is_up(void) {
   return done;
 }
 
-/* Whether names are asked for at 127.0.0.1 from now on, here and in what is started here. */
-static int has_own_names(const char *resolver) {
+/* Puts a file with this text in the place of another one. */
+static int replaces(const char *path, const char *text) {
+  char own[] = "/tmp/dist-names-XXXXXX";
+  const int fd = mkstemp(own);
+  if (fd < 0) return 0;
+  const int done =
+      write(fd, text, strlen(text)) == (ssize_t)strlen(text) && mount(own, path, NULL, MS_BIND, NULL) == 0;
+  close(fd);
+  unlink(own);
+  return done;
+}
+
+/* Moves to a network of its own, whose name server is at 127.0.0.1. Processes that are started here are in it, too. */
+static int has_own_names(void) {
   const int flags = CLONE_NEWNS | CLONE_NEWNET;
   if (unshare(flags) != 0 && unshare(flags | CLONE_NEWUSER) != 0) return 0;
-  FILE *file = fopen(resolver, "w");
-  if (file == NULL || fputs("nameserver 127.0.0.1\n", file) < 0 || fclose(file) != 0) return 0;
   return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-         mount(resolver, "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0 && is_up();
+         replaces("/etc/resolv.conf", "nameserver 127.0.0.1\n") &&
+         replaces("/etc/hosts", "127.0.0.1 localhost\n127.0.0.1 w0.file\n127.0.0.2 w1.file\n") && is_up();
+}
+
+static int own_names;
+static const char kNoNames[] =
+    "this process may not set up a network of its own with its own /etc/resolv.conf and /etc/hosts";
+
+static int name_server(void) {
+  struct sockaddr_in at = {
+      .sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+  return fd;
+}
+
+/* They listen on all interfaces, as nothing else is configured. */
+static void run_all(job *all) {
+  static const char *const kEnvironment[] = {"DIST_PLAINTEXT=1", "DIST_JOB_SECRET=of this job", NULL};
+  start(all, "play", kEnvironment);
+  for (int w = 0; w < all->n; ++w) ends_well(&all->processes[w]);
 }
 
 static atomic_int asked[WORKERS]; /* for IPv4 addresses */
@@ -91,43 +122,39 @@ static void *be_server(void *given) {
 
 static void who_starts_before_its_name_is_known_is_found(void **state) {
   (void)state;
-  char resolver[] = "/tmp/dist-names-XXXXXX";
-  const int file = mkstemp(resolver);
-  assert_true(file >= 0);
-  close(file);
-  if (!has_own_names(resolver)) {
-    unlink(resolver);
-    skip_because("this process may not set up a network of its own with its own /etc/resolv.conf");
-  }
-  struct sockaddr_in at = {
-      .sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+  if (!own_names) skip_because(kNoNames);
+  int fd = name_server();
   pthread_t server;
   assert_int_equal(pthread_create(&server, NULL, be_server, &fd), 0);
   job all = {.n = WORKERS};
   for (int w = 0; w < WORKERS; ++w)
-    snprintf(all.addresses[w], sizeof all.addresses[w], "worker-%d.job:2222", w);
-  for (int w = 0; w < WORKERS; ++w) {
-    char own[64];
-    snprintf(own, sizeof own, "DIST_BIND_ADDRESS=127.0.0.%d:2222", w + 1);
-    const char *const environment[] = {own, "DIST_PLAINTEXT=1", "DIST_JOB_SECRET=of this job", NULL};
-    start_as(&all, w, w, "play", environment);
-  }
-  for (int w = 0; w < WORKERS; ++w) ends_well(&all.processes[w]);
+    snprintf(all.addresses[w], sizeof all.addresses[w], "worker-%d.job:%d", w, 2222 + w);
+  run_all(&all);
   for (int w = 0; w < WORKERS; ++w) assert_true(atomic_load(&asked[w]) > UNKNOWN_FOR);
   shutdown(fd, SHUT_RDWR);
   pthread_join(server, NULL);
   close(fd);
-  unlink(resolver);
+}
+
+static void a_name_that_only_a_file_knows_needs_no_name_server(void **state) {
+  (void)state;
+  if (!own_names) skip_because(kNoNames);
+  const int fd = name_server(); /* never answers */
+  job all = {.n = WORKERS};
+  for (int w = 0; w < WORKERS; ++w)
+    snprintf(all.addresses[w], sizeof all.addresses[w], "w%d.file:%d", w, 2222 + w);
+  run_all(&all);
+  close(fd);
 }
 
 int main(int argc, char **argv) {
   (void)argv;
   if (argc == 3) return play();
   signal(SIGPIPE, SIG_IGN);
+  own_names = has_own_names();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(who_starts_before_its_name_is_known_is_found),
+      cmocka_unit_test(a_name_that_only_a_file_knows_needs_no_name_server),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,8 @@ public final class RpcServer extends NativeObject {
     /**
      * Creates a server. It does not listen before start().
      *
-     * @param address "host:port" or "[v6]:port"; with port 0, the system chooses a port
+     * @param address "host:port" or "[v6]:port"; with port 0, the system chooses a port. If the host is a name other
+     *     than localhost, the server listens on all interfaces
      */
     public RpcServer(String address, RpcServerOptions options) {
         super(new UnlockedNative("server", create(address, options), DistModule::dist_rpc_server_destroy));

@@ -29,8 +29,8 @@ public final class ServerOptions {
     }
 
     /**
-     * Sets the address to listen on. Without it, DIST_BIND_ADDRESS is used, or else the task's address in the
-     * cluster.
+     * Sets the address to listen on. Without it, DIST_BIND_ADDRESS is used, or else the port of the task's address in
+     * the cluster, on all interfaces unless that address is localhost or a loopback address.
      */
     public ServerOptions bindAddress(String bindAddress) {
         Objects.requireNonNull(bindAddress, "bindAddress");
