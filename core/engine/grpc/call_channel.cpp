@@ -14,8 +14,22 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kRetryNs = 100'000'000;
+constexpr int64_t kProbeAgainNs = 1'000'000'000;
 constexpr int kMostRefusals = 3;
 constexpr char kEnded[] = "the client has been closed";
+
+// The cause comes before what gRPC reports, which is less exact.
+std::string unreachable(CallLine& line, const std::string& status) {
+  line.status = status;
+  const std::string& cause = line.cause;
+  const bool known = !cause.empty() && cause != status;
+  return line.name + " cannot be reached: " + (known ? cause + " (" + status + ")" : status);
+}
+
+// Whether all attempts will fail for the same reason. The probe may have found it by now.
+bool is_hopeless(const CallLine& line) noexcept {
+  return line.refusals_in_a_row >= kMostRefusals && line.probed;
+}
 
 }  // namespace
 
@@ -107,6 +121,7 @@ CallChannel* Calls::open(const char* address) noexcept {
     line->name = std::string("server ") + address;
     auto channel = std::make_unique<Channel>(*this, line);
     const std::scoped_lock lock(mutex_);
+    line->number = ++last_line_;
     lines_.push_back(std::move(line));
     return channel.release();
   } catch (const std::bad_alloc&) {
@@ -218,6 +233,7 @@ void Calls::fail_all(CallLine& line, bool begun_alone, dist_status code, const s
 void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                      const std::string& status) noexcept {
   const bool opened = link->stage >= Link::Stage::kVerdict;
+  bool ask = false;
   {
     const std::scoped_lock lock(line->mutex);
     if (line->link != link) return;
@@ -227,7 +243,8 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
     if (link->refused) {
       text = line->name + " rejected this client: " + why;
     } else if (!opened) {
-      text = line->name + " cannot be reached: " + (why.empty() ? status : why);
+      text = unreachable(*line, why.empty() ? status : why);
+      ask = status.find("onnection refused") == std::string::npos;
     } else if (why.empty()) {
       text = line->name + " has ended or its connection broke";
     } else {
@@ -235,19 +252,45 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
     }
     line->silent = false;
     // A server with the wrong certificate will have it next time, too.
-    const bool certificate = !opened && config_.tls() &&
-                             (status.find("ertificate") != std::string::npos ||
+    const bool certificate = !opened && !link->refused && config_.tls() &&
+                             (!why.empty() || status.find("ertificate") != std::string::npos ||
                               status.find("andshake failed") != std::string::npos);
     line->refusals_in_a_row = certificate ? line->refusals_in_a_row + 1 : 0;
-    const bool hopeless = link->refused || line->refusals_in_a_row >= kMostRefusals;
+    if (opened || link->refused) {
+      line->cause.clear();
+      line->probed = false;
+    }
+    const bool hopeless = link->refused || is_hopeless(*line);
     fail_all(*line, !hopeless, DIST_UNAVAILABLE, text);
     line->why = std::move(text);
     line->sender.begin_anew();
     line->receiver.begin_anew();
     for (const auto& [id, call] : line->waiting) line->receiver.expect(id);
     if (!line->waiting.empty()) line->retry_ns = steady_now_ns() + (opened ? 0 : kRetryNs);
+    const int64_t now = steady_now_ns();
+    ask = ask && !line->waiting.empty() && now >= line->probe_ns;
+    if (ask) line->probe_ns = now + kProbeAgainNs;
   }
+  if (ask) prober_.ask(line->number, line->address);
   wake();
+}
+
+// A probe has found out why connections to a server fail.
+void Calls::probed(uint64_t number, const std::string& cause) noexcept {
+  std::shared_ptr<CallLine> line;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found =
+        std::find_if(lines_.begin(), lines_.end(), [&](const auto& each) { return each->number == number; });
+    if (found == lines_.end()) return;
+    line = *found;
+  }
+  const std::scoped_lock lock(line->mutex);
+  if (line->closed || line->why.empty()) return;
+  line->probed = true;
+  line->cause = cause;
+  line->why = unreachable(*line, line->status);
+  if (is_hopeless(*line)) fail_all(*line, false, DIST_UNAVAILABLE, line->why);
 }
 
 }  // namespace dist::grpc_link

@@ -84,7 +84,9 @@ Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandle
       limits_(limits),
       pool_(make_counted<MessagePool>(memory)),
       handler_(handler),
-      service_(*this) {}
+      service_(*this),
+      prober_(config_.credentials(), "",
+              [this](uint64_t number, const std::string& cause) { probed(number, cause); }) {}
 
 Calls::~Calls() = default;
 
@@ -98,9 +100,8 @@ std::string Calls::start() {
     if (server_ == nullptr || port_ == 0) {
       server_.reset();
       return "cannot listen on " + config_.bind_address +
-             ": the address is in use, or does not belong to this machine" +
-             (config_.tls() ? ", or the TLS certificates or the key are invalid" : "") +
-             ". Use another port, or an address of this machine.";
+             ": the address is in use, or does not belong to this machine. Use another port, or an address "
+             "of this machine.";
     }
   }
   if (!watcher_.start(watch_main, this).ok()) {
@@ -124,6 +125,7 @@ void Calls::stop() noexcept {
     woken_.notify_all();
   }
   watcher_.join();
+  prober_.stop();
   for (const auto& line : lines) {
     LinkRef link;
     {

@@ -25,6 +25,7 @@
 #include "core/engine/grpc/call_frames.hpp"
 #include "core/engine/grpc/config.hpp"
 #include "core/engine/grpc/link.hpp"
+#include "core/engine/grpc/probe.hpp"
 
 namespace dist::grpc_link {
 
@@ -80,6 +81,7 @@ class Calls final : public CallNetwork, public LinkUser {
   void answered(CallLine& line, CallReceiver::Event& event) noexcept;
   void out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                 const std::string& status) noexcept;
+  void probed(uint64_t number, const std::string& cause) noexcept;
   void fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept;
 
   // ---- calls.cpp: the server ----
@@ -104,6 +106,7 @@ class Calls final : public CallNetwork, public LinkUser {
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
   Thread watcher_;
+  Prober prober_;
 
   std::mutex mutex_;
   std::condition_variable woken_;
@@ -113,6 +116,7 @@ class Calls final : public CallNetwork, public LinkUser {
   bool changed_ = false;  // the watcher may have work to do
   bool stopping_ = false;
   int links_ = 0;  // number of links that exist
+  uint64_t last_line_ = 0;
 };
 
 // The calls with one client or one server.
@@ -138,10 +142,15 @@ struct CallLine {
   std::shared_ptr<grpc::Channel> channel;
   bool connecting = false;
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
-  std::string why;  // why the server cannot be reached so far
+  std::string why;       // why the server cannot be reached so far
+  std::string cause;     // the reason that a probe has found; empty: not known
+  bool probed = false;   // since the last success
+  int64_t probe_ns = 0;  // when it may be probed again
+  std::string status;    // gRPC's reason for the latest failure
+  uint64_t number = 0;
   uint64_t last_id = 0;
   int64_t retry_ns = 0;       // when to try again; 0: not scheduled
-  int refusals_in_a_row = 0;  // failed TLS handshakes
+  int refusals_in_a_row = 0;  // connections that failed during the TLS handshake
   bool silent = false;        // the link was ended because its peer was silent
   bool closed = false;
 };

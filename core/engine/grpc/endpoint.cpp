@@ -15,7 +15,13 @@ constexpr char kBroke[] = " was killed or its connection broke";
 }  // namespace
 
 Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers)
-    : memory_(memory), config_(std::move(config)), carriers_(std::move(carriers)), service_(*this) {
+    : memory_(memory),
+      config_(std::move(config)),
+      carriers_(std::move(carriers)),
+      service_(*this),
+      prober_(
+          config_.credentials(), host_of(config_.address(config_.me)),
+          [this](uint64_t peer, const std::string& cause) { probed(at(static_cast<int>(peer)), cause); }) {
   ClusterDigest digest;
   for (const std::string& address : config_.addresses) {
     digest.add(address);
@@ -50,9 +56,7 @@ std::string Endpoint::start() {
     server_.reset();
     return "cannot listen on " + config_.bind_address +
            ": the address is in use, perhaps by another strategy of this process, or does not belong to this "
-           "machine" +
-           (config_.tls() ? ", or the TLS certificates or the key are invalid" : "") +
-           ". Set DIST_BIND_ADDRESS, or correct the addresses of the cluster.";
+           "machine. Set DIST_BIND_ADDRESS, or correct the addresses of the cluster.";
   }
   looked_ns_ = steady_now_ns();
   if (!watcher_.start(watch_main, this).ok()) {
@@ -179,7 +183,7 @@ void Endpoint::why_lost(int worker, char* text, std::size_t size) const noexcept
   text[0] = '\0';
   if (memory_.forked()) return;
   const std::scoped_lock lock(members_);
-  copy_shown(text, size, at(worker).why.c_str());
+  copy_shown(text, size, known_of(at(worker)).c_str());
 }
 
 int Endpoint::num_connections() const noexcept {

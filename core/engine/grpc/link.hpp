@@ -88,7 +88,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::byte answer[Answer::kBytes] = {};
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
-  std::string peer_names;          // from its certificate, each followed by a newline
+  std::string certificate;         // the peer's, in PEM; on the server side only
   std::shared_ptr<CallLine> line;  // if it carries calls
   // For carriers.
   std::atomic<uint32_t> attempt{0};
@@ -136,6 +136,8 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
  public:
   ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel);
   ~ClientLink() override;
+  // The server's certificate in PEM, once a message has arrived.
+  std::string server_certificate() const;
   // Call this before the link is visible to other threads. It may then be ended at any time, and must be
   // started in any case.
   void prepare();
@@ -186,6 +188,11 @@ void put(Link& link, const Message& message) {
 inline constexpr std::size_t kMostBeginningBytes = Hello::kBytes + Answer::kBytes;
 bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginningBytes],
             std::span<const std::byte>* out) noexcept;
+// Ends a client's link because the server's certificate is wrong. The client sends the reason in place of its proof, so that
+// the server can report it, too. `why` continues "its certificate". Returns "".
+std::string reject_server(Link& link, const std::string& why) noexcept;
+// On the server: whether the client has sent such a reason.
+bool is_rejection(std::span<const std::byte> message, Verdict* out) noexcept;
 // Time limit for the handshake: as long as peers tolerate a process that stands still, within bounds.
 int64_t prove_within_ns(int64_t lease_ns) noexcept;
 // Returns NULL if the link is not in the list.
