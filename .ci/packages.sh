@@ -15,6 +15,7 @@ library libisal-dev          pc:libisal       ISA-L: checksums of checkpoints on
 library libgloo-dev          h:gloo/context.h Gloo: a transport between workers
 nettle  nettle-dev           pc:nettle        nettle: SHA-256
 grpc    libgrpc++-dev        pc:grpc++        gRPC: workers in several processes
+grpc    libssl-dev           pc:openssl       OpenSSL: reasons of TLS failures
 build   libcmocka-dev        pc:cmocka        cmocka: the C and C++ tests
 build   libdnnl-dev          h:oneapi/dnnl/dnnl.h oneDNN: examples/tensor_parallel
 test    abigail-tools        cmd:abidiff      compares the binary interface with the recorded one

@@ -305,6 +305,8 @@ int write_deadline(const Evidence& evidence, MemberLines& lines, ErrorRecord& er
              evidence.naming.word());
   }
   add_hint(text, error);
+  // Before the lines about the other members, which may fill the message.
+  if (missing < n && *evidence.state != '\0') text.add(" Last known state: %s.", evidence.state);
   return missing < n ? static_cast<int>(missing) : -1;
 }
 

@@ -90,6 +90,7 @@ struct Evidence {
   int64_t given_ns = 0;                          // kRunDeadline: the run's timeout
   Naming naming;                                 // of all members of the pool
   const char* reason = nullptr;                  // kCancelled: the host's reason; NULL: none
+  const char* state = "";  // of the first member that has not arrived; without a final period
 };
 
 // Sets error.hint for a failure of this member.

@@ -11,8 +11,8 @@
 namespace dist {
 namespace {
 
-// Room for several reasons why a worker could not be reached.
-constexpr std::size_t kWhyBytes = 640;
+// Room for any reason why a worker cannot be reached.
+constexpr std::size_t kWhyBytes = sizeof ErrorRecord::message;
 
 [[gnu::format(printf, 2, 3)]] void append(ErrorRecord& report, const char* format, ...) noexcept {
   const std::size_t used = std::strlen(report.message);
@@ -165,15 +165,17 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   evidence.given_ns = group_.deadline().given_ns;
   evidence.reason = group_.cancel_reason();
   if (trouble == Trouble::kNone) return opening(evidence);
-  ErrorRecord report = verdict(evidence);
-  if (report.code == DIST_DEADLINE_EXCEEDED) {
-    // Add what is known about the connection to the first worker that did not arrive.
-    for (int w = 0; w < n; ++w) {
-      char why[kWhyBytes] = "";
-      if (w != me_ && named(w) == report.culprit.worker) transport_.why_lost(w, why, sizeof why);
-      if (*why != '\0') append(report, " Last known state: %s", why);
-    }
+  // The connection to the first worker that did not arrive.
+  char why[kWhyBytes] = "";
+  for (int w = 0; w < n && *why == '\0'; ++w) {
+    if (signatures[w] != nullptr) continue;
+    transport_.why_lost(w, why, sizeof why);
+    break;
   }
+  if (const std::size_t length = std::strlen(why); length != 0 && why[length - 1] == '.')
+    why[length - 1] = '\0';
+  evidence.state = why;
+  ErrorRecord report = verdict(evidence);
   // The worker's own report tells which of its replicas it was.
   for (int w = 0; w < n; ++w) {
     if (named(w) != report.culprit.worker || failures[w] == nullptr) continue;

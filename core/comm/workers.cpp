@@ -251,7 +251,7 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
   }
   const std::lock_guard lock(mutex_);
   if (!leader.here() || !leader.good()) {
-    char why[256] = "";
+    char why[sizeof ErrorRecord::message] = "";
     transport_.why_lost(0, why, sizeof why);
     return dist::fail(DIST_UNAVAILABLE, "worker %d is lost%s%s", named(0), *why == '\0' ? "" : ": ", why);
   }

@@ -241,7 +241,7 @@ Status Coordinator::await(std::unique_lock<std::mutex>& lock, Await& await, cons
     if (await.signalled()) return fail(DIST_CANCELLED, "%s", await.reason());
     const int64_t now = steady_now_ns();
     if (now >= await.until_ns()) {
-      char absent[400];
+      char absent[sizeof ErrorRecord::message];
       describe_absent(absent, sizeof absent);
       return fail(DIST_DEADLINE_EXCEEDED, "%s: did not complete within %s%s", what,
                   DurationText(await.waits_ns()).text, absent);

@@ -26,7 +26,7 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
   const GrpcModule* module = nullptr;
   DIST_TRY(find_grpc_library(false, options.module, &module));
   Ref<GrpcCalls> made = make_counted<GrpcCalls>(memory, *module, options);
-  char why[512] = "";
+  char why[sizeof ErrorRecord::message] = "";
   const dist_status code = module->start_calls(
       {options.bind_address, options.secret, options.ca, options.certificate, options.key,
        options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns, options.limits, options.handler, &memory},

@@ -15,19 +15,39 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4096;
 
+// A path in a message. A long one loses its beginning, so that the rest of the message has room.
+class ShownPath {
+ public:
+  explicit ShownPath(const char* path) noexcept {
+    constexpr std::size_t kMost = 160;
+    const std::size_t length = std::strlen(path);
+    std::size_t at = length > kMost ? length - kMost : 0;
+    // Not inside a character of UTF-8.
+    while ((static_cast<unsigned char>(path[at]) & 0xC0u) == 0x80u) ++at;
+    if (at > 0) std::memcpy(text_, "...", 3);
+    copy_shown(text_ + (at > 0 ? 3 : 0), sizeof text_ - 3, path + at);
+  }
+  const char* c_str() const noexcept { return text_; }
+
+ private:
+  char text_[200] = "";
+};
+
 struct Kind {
   const char* file;
   const char* entry;
   const char* version;
   const char* how;  // how to obtain it
 };
-constexpr Kind kGrpc = {
-    "libdist-grpc.so", kGrpcModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL,
-    "-Dgrpc=enabled, which needs gRPC for C++ and nettle (Debian: libgrpc++-dev nettle-dev)"};
-constexpr Kind kGloo = {
-    "libdist-gloo.so", kGlooModuleEntry, "libdist " DIST_GRPC_VERSION ", protocol " DIST_GLOO_PROTOCOL,
-    "-Dgloo=enabled, which needs gRPC for C++, nettle and Gloo (Debian: libgrpc++-dev nettle-dev "
-    "libgloo-dev)"};
+constexpr Kind kGrpc = {"libdist-grpc.so", kGrpcModuleEntry,
+                        "libdist " DIST_GRPC_VERSION ", protocol " DIST_GRPC_PROTOCOL,
+                        "-Dgrpc=enabled, which needs gRPC for C++, OpenSSL and nettle (Debian: libgrpc++-dev "
+                        "libssl-dev nettle-dev)"};
+constexpr Kind kGloo = {"libdist-gloo.so", kGlooModuleEntry,
+                        "libdist " DIST_GRPC_VERSION ", protocol " DIST_GLOO_PROTOCOL,
+                        "-Dgloo=enabled, which needs gRPC for C++, OpenSSL, nettle and Gloo (Debian: "
+                        "libgrpc++-dev libssl-dev nettle-dev "
+                        "libgloo-dev)"};
 
 // A hint for programs installed elsewhere, for example a jar that contains libdist.
 constexpr const char* kOrSayWhere =
@@ -39,16 +59,17 @@ Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept
   Library library;
   char why[512];
   if (!library.load(path, why, sizeof why)) {
-    return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s", path, why);
+    return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s", ShownPath(path).c_str(), why);
   }
   const auto entry = reinterpret_cast<GrpcModuleEntry>(library.symbol(kind.entry));
   const GrpcModule* const table = entry == nullptr ? nullptr : entry();
-  if (table == nullptr) return fail(DIST_UNAVAILABLE, "%s is not a %s module", path, kind.file);
+  if (table == nullptr)
+    return fail(DIST_UNAVAILABLE, "%s is not a %s module", ShownPath(path).c_str(), kind.file);
   if (strnlen(table->version, sizeof table->version) == sizeof table->version ||
       std::strcmp(table->version, kind.version) != 0) {
     return fail(DIST_UNAVAILABLE,
-                "%s has version %.60s, but this libdist needs %s. Install both from the same build.", path,
-                Shown(table->version).c_str(), kind.version);
+                "%s has version %.60s, but this libdist needs %s. Install both from the same build.",
+                ShownPath(path).c_str(), Shown(table->version).c_str(), kind.version);
   }
   if (own_log) table->silence();
   *out = table;
@@ -75,7 +96,7 @@ Status find(bool gloo, const char* given, const GrpcModule** out) noexcept {
   if (given != nullptr) {
     if (file_is_there(given)) return load(kind, given, out);
     return fail(DIST_UNAVAILABLE, "%s was not found at %s. Build libdist with %s, %s", kind.file,
-                Shown(given).c_str(), kind.how, kOrSayWhere);
+                ShownPath(given).c_str(), kind.how, kOrSayWhere);
   }
   char folder[kPathBytes - 64] = "";
   char paths[3][kPathBytes] = {};
@@ -90,7 +111,8 @@ Status find(bool gloo, const char* given, const GrpcModule** out) noexcept {
     if (file_is_there(paths[i])) return load(kind, paths[i], out);
   }
   return fail(DIST_UNAVAILABLE, "%s was not found in %s/dist, %s or %s. Build libdist with %s, %s", kind.file,
-              folder, folder, DIST_GRPC_FOLDER, kind.how, kOrSayWhere);
+              ShownPath(folder).c_str(), ShownPath(folder).c_str(), ShownPath(DIST_GRPC_FOLDER).c_str(),
+              kind.how, kOrSayWhere);
 }
 
 }  // namespace

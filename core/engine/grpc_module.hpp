@@ -15,8 +15,8 @@
 
 namespace dist {
 
-#define DIST_GRPC_PROTOCOL "2"
-#define DIST_GLOO_PROTOCOL "2 with Gloo"
+#define DIST_GRPC_PROTOCOL "3"
+#define DIST_GLOO_PROTOCOL "3 with Gloo"
 
 // A validated configuration. Its texts are only valid during the call.
 struct GrpcModuleConfig {
@@ -50,7 +50,7 @@ struct CallModuleConfig {
 };
 
 struct GrpcModule {
-  // "libdist 0.2.0, protocol 2". Always the first field, whatever else changes.
+  // "libdist 0.2.0, protocol 3". Always the first field, whatever else changes.
   char version[64];
   // Disables gRPC's log output. Called if gRPC was loaded with the module and not by the host.
   void (*silence)() noexcept;

@@ -136,7 +136,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
   const char* addresses[kMaxGrpcWorkers];
   for (std::size_t i = 0; i < addresses_.size(); ++i) addresses[i] = addresses_[i].c_str();
   const auto given = [](const Text& text) { return text.empty() ? nullptr : text.c_str(); };
-  char why[512] = "";
+  char why[sizeof ErrorRecord::message] = "";
   const dist_status code = module_.start({{addresses, addresses_.size()},
                                           me_,
                                           bind_address_.c_str(),
@@ -159,7 +159,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
 
 Status GrpcNetwork::form(const Forming& wanted, Formed* out) noexcept {
   if (!joined_ || !forms_) return failed_precondition("this network's workers are those of the cluster");
-  char why[512] = "";
+  char why[sizeof ErrorRecord::message] = "";
   const dist_status code = module_.form(handle_, wanted, out, why, sizeof why);
   return code == DIST_OK ? kOk : fail(code, "%s", why);
 }

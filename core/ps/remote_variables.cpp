@@ -42,7 +42,7 @@ class RemoteVariables::Calls {
     RemoteValue& call = *calls_[i].call;
     const RpcClient& client = *owner_.servers_[ps];
     // A call that has not been sent would wait for a server that may never start.
-    char why_not[400] = "";
+    char why_not[sizeof ErrorRecord::message] = "";
     while (!call.ready()) {
       (void)call.get(client.lease_ns(), out);
       if (call.ready()) break;

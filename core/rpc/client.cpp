@@ -89,9 +89,9 @@ void RpcCall::cancel(const char* reason) noexcept {
 
 void RpcCall::expire() noexcept {
   client_->channel_->take_back(*this);
-  char why[400] = "";
+  char why[sizeof ErrorRecord::message] = "";
   client_->channel_->why_not(why, sizeof why);
-  char text[512];
+  char text[sizeof why + 32];
   std::snprintf(text, sizeof text, "no answer in time%s%s", *why != '\0' ? ": " : "", why);
   settle(DIST_DEADLINE_EXCEEDED, text);
 }

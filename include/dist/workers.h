@@ -33,8 +33,9 @@
  *                          for example from openssl rand -hex 16, because others on the network can test guesses
  *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
  *                          PEM files: the authority that signs the workers' certificates, this worker's certificate,
- *                          and its key. Each certificate names the host of its worker's address; both sides present
- *                          theirs
+ *                          and its key, which must not be encrypted. Both sides present their certificates. Each one
+ *                          names the host of its worker's address as a DNS or IP name; "*" may replace the first label
+ *                          of a DNS name. Names of other kinds do not count
  *     DIST_PLAINTEXT       1 = no TLS on addresses other than loopback: anyone on the path can read and change the data
  *     DIST_BIND_ADDRESS    host:port to listen on. By default a worker listens on the port of its address in the
  *                          cluster: on that address only if it is localhost or a loopback address, otherwise on all
@@ -57,7 +58,9 @@
  *
  * Joining ends early only if a peer that has proven that it knows the job's secret rejects the worker. Anything else at
  * worker 0's address, for example an old job that is ending or a failed TLS handshake, is retried until the deadline,
- * and the report lists what was met.
+ * and the report lists what was met. If TLS fails, the reports of both workers contain the cause: an unknown authority, a
+ * certificate that has expired, is not yet valid or names other hosts, or plain text on one side. To find the cause, a
+ * worker that misses a peer makes a TLS handshake with the peer's address from time to time.
  *
  * **Lost workers.** If a worker is killed, the others notice at once; if it is stopped or unreachable, they notice
  * after a lease. A worker that stood still for half a lease checks with worker 0 before it continues. The remaining

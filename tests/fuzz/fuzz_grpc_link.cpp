@@ -202,7 +202,7 @@ void play_hello(bytes* in) {
     assert_true(read.read(again));
     assert_true(read.from == hello.from && read.nonce == hello.nonce);
   }
-  if (answer.read(given + Hello::kBytes)) {
+  if (answer.read({given + Hello::kBytes, Answer::kBytes})) {
     assert_true(strnlen(answer.text, sizeof answer.text) < sizeof answer.text);
     assert_true(strnlen(answer.version, sizeof answer.version) < sizeof answer.version);
   }

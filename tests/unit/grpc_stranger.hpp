@@ -63,8 +63,7 @@ struct Stranger final : LinkUser {
   std::string answer() {
     const std::string bytes = hear();
     Answer answer;
-    if (bytes.size() != Answer::kBytes || !answer.read(reinterpret_cast<const std::byte*>(bytes.data())))
-      return "";
+    if (bytes.size() != Answer::kBytes || !answer.read(std::as_bytes(std::span(bytes)))) return "";
     return answer.welcome ? "welcome" : answer.text;
   }
   std::string took(const LinkRef&, std::span<const grpc::Slice> message) noexcept override {

@@ -68,11 +68,12 @@ struct Case {
   int64_t waited_ns = 0;
   int64_t allowed_ns = 0;
   Naming naming;
+  const char* state = "";
 
   explicit Case(std::vector<const Signature*> given)
       : members(std::move(given)), failures(members.size(), nullptr) {}
   Evidence evidence() const {
-    return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, naming};
+    return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, naming, nullptr, state};
   }
   bool decidable() const { return dist::decidable(evidence()); }
   ErrorRecord verdict() const { return dist::verdict(evidence()); }
@@ -302,6 +303,24 @@ void many_names_leave_room_for_the_reason(void**) {
       "and shape.");
 }
 
+// The lines of 60 members fill the message, but stand after what is known about the missing one.
+void many_members_leave_room_for_the_state(void**) {
+  std::vector<Signature> signatures;
+  for (int64_t i = 0; i < 60; ++i) signatures.push_back(all_reduce(i, "a tag that is not short"));
+  std::vector<const Signature*> members(1, nullptr);
+  for (const Signature& each : signatures) members.push_back(&each);
+  Case c(members);
+  c.trouble = Trouble::kDeadline;
+  c.waited_ns = 1'500'000'000;
+  c.state = "its certificate has expired";
+  const ErrorRecord error = c.verdict();
+  has(error.message,
+      "replica 0 did not arrive within 1.5 s. Find out what delays that replica before this call, or give a "
+      "longer "
+      "timeout_ns. Last known state: its certificate has expired. Details: replica 1: all_reduce");
+  assert_true(std::strlen(error.message) > sizeof error.message - 5);
+}
+
 // No text ends inside a character, whatever its length.
 void long_texts_are_cut_between_characters(void**) {
   const auto whole = [](const char* text, std::size_t size) {
@@ -381,6 +400,7 @@ int main() {
       cmocka_unit_test(cancelling_blames_nobody),
       cmocka_unit_test(messages_say_what_failed_and_what_to_do),
       cmocka_unit_test(many_names_leave_room_for_the_reason),
+      cmocka_unit_test(many_members_leave_room_for_the_state),
       cmocka_unit_test(long_texts_are_cut_between_characters),
       cmocka_unit_test(signatures_tell_fields_apart),
   };

@@ -70,7 +70,12 @@ bool file_is_there(const char* path) noexcept { return access(path, F_OK) == 0; 
 bool Library::load(const char* path, char* why, std::size_t size) noexcept {
   handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle_ != nullptr) return true;
-  const char* const error = dlerror();
+  const char* error = dlerror();
+  // The caller names the file.
+  const std::size_t length = std::strlen(path);
+  if (error != nullptr && std::strncmp(error, path, length) == 0 &&
+      std::strncmp(error + length, ": ", 2) == 0)
+    error += length + 2;
   copy_text(why, size, error == nullptr ? "it cannot be loaded" : error);
   return false;
 }

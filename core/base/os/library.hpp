@@ -18,7 +18,7 @@ bool file_is_there(const char* path) noexcept;
 // A library that stays loaded until the process exits. Its symbols are not visible to other libraries.
 class Library {
  public:
-  // Returns false if it cannot be loaded, with the reason in `why`.
+  // Returns false if it cannot be loaded, with the reason in `why`, which does not begin with the path.
   bool load(const char* path, char* why, std::size_t size) noexcept;
   // NULL if there is no such symbol.
   void* symbol(const char* name) const noexcept;

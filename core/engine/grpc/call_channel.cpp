@@ -14,7 +14,15 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kRetryNs = 100'000'000;
+constexpr int64_t kProbeAgainNs = 1'000'000'000;
 constexpr char kEnded[] = "the client has been closed";
+
+// The cause comes before what gRPC reports, which is less exact.
+std::string unreachable(const CallLine& line) {
+  const std::string attempts = line.failed_attempts.text();
+  const bool known = !line.cause.empty() && line.cause != attempts;
+  return line.name + " cannot be reached: " + (known ? line.cause + " (" + attempts + ")" : attempts);
+}
 
 }  // namespace
 
@@ -106,6 +114,7 @@ CallChannel* Calls::open(const char* address) noexcept {
     line->name = std::string("server ") + address;
     auto channel = std::make_unique<Channel>(*this, line);
     const std::scoped_lock lock(mutex_);
+    line->number = ++last_line_;
     lines_.push_back(std::move(line));
     return channel.release();
   } catch (const std::bad_alloc&) {
@@ -226,6 +235,7 @@ void Calls::fail_all(CallLine& line, bool begun_alone, dist_status code, const s
 void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                      const std::string& status) noexcept {
   const bool opened = link->stage >= Link::Stage::kVerdict;
+  bool ask = false;
   {
     const std::scoped_lock lock(line->mutex);
     if (line->link != link) return;
@@ -236,13 +246,15 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
       text = line->name + " rejected this client: " + why;
     } else if (!opened) {
       line->failed_attempts.add(why.empty() ? status : why);
-      text = line->name + " cannot be reached: " + line->failed_attempts.text();
+      text = unreachable(*line);
+      ask = status.find("onnection refused") == std::string::npos;
     } else if (why.empty()) {
       text = line->name + " has ended or its connection broke";
     } else {
       text = line->name + (line->silent ? " " : " violated the protocol: ") + why;
     }
     line->silent = false;
+    if (opened || link->refused) line->cause.clear();
     // Unless the server has proven that it knows the secret, another one may be at its address next.
     fail_all(*line, !link->refused, DIST_UNAVAILABLE, text);
     line->why = std::move(text);
@@ -250,8 +262,28 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
     line->receiver.begin_anew();
     for (const auto& [id, call] : line->waiting) line->receiver.expect(id);
     if (!line->waiting.empty()) line->retry_ns = steady_now_ns() + (opened ? 0 : kRetryNs);
+    const int64_t now = steady_now_ns();
+    ask = ask && !line->waiting.empty() && now >= line->probe_ns;
+    if (ask) line->probe_ns = now + kProbeAgainNs;
   }
+  if (ask) prober_.ask(line->number, line->address);
   wake();
+}
+
+// A probe has found out why connections to a server fail.
+void Calls::probed(uint64_t number, const std::string& cause) noexcept {
+  std::shared_ptr<CallLine> line;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found =
+        std::find_if(lines_.begin(), lines_.end(), [&](const auto& each) { return each->number == number; });
+    if (found == lines_.end()) return;
+    line = *found;
+  }
+  const std::scoped_lock lock(line->mutex);
+  if (line->closed || line->why.empty()) return;
+  line->cause = cause;
+  line->why = unreachable(*line);
 }
 
 }  // namespace dist::grpc_link

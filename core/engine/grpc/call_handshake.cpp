@@ -33,6 +33,13 @@ void Calls::say_hello(Link& link) {
 }
 
 std::string Calls::took_answer(Link& link, std::span<const std::byte> message) noexcept {
+  if (link.ending()) return "";
+  if (config_.tls()) {
+    // gRPC has checked the name, too, but it also accepts names of other kinds.
+    const std::string wrong =
+        why_not_for(static_cast<ClientLink&>(link).server_certificate(), host_of(link.line->address));
+    if (!wrong.empty()) return reject_server(link, wrong);
+  }
   Answer answer;
   bool is_of_job = false;
   const std::string why =
@@ -63,6 +70,7 @@ std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) 
     const std::scoped_lock lock(line.mutex);
     line.why.clear();
     line.failed_attempts.clear();
+    line.cause.clear();
   }
   line.heard_ns = steady_now_ns();
   link.stage = Link::Stage::kOpen;
@@ -151,6 +159,7 @@ std::string Calls::took_hello(Link& link, std::span<const std::byte> message) no
 
 std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept {
   if (link->refused) return "";
+  if (Verdict verdict; is_rejection(message, &verdict)) return "the client rejects this server";
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   std::string refusal;
   if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {

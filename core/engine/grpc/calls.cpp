@@ -88,6 +88,8 @@ Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandle
       handler_(handler),
       service_(*this),
       incoming_([](int) {}),
+      prober_({config_.credentials(), "", config_.secret},
+              [this](uint64_t number, const std::string& cause) { probed(number, cause); }),
       names_([this] {
         named_ = true;
         wake();
@@ -129,6 +131,7 @@ void Calls::stop() noexcept {
     woken_.notify_all();
   }
   watcher_.join();
+  prober_.stop();
   for (const auto& line : lines) {
     LinkRef link;
     {

@@ -28,6 +28,7 @@
 #include "core/engine/grpc/link.hpp"
 #include "core/engine/grpc/listener.hpp"
 #include "core/engine/grpc/names.hpp"
+#include "core/engine/grpc/probe.hpp"
 #include "core/engine/grpc/reasons.hpp"
 
 namespace dist::grpc_link {
@@ -84,6 +85,7 @@ class Calls final : public CallNetwork, public LinkUser {
   void answered(CallLine& line, CallReceiver::Event& event) noexcept;
   void out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                 const std::string& status) noexcept;
+  void probed(uint64_t number, const std::string& cause) noexcept;
   void fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept;
 
   // ---- calls.cpp: the server ----
@@ -108,6 +110,7 @@ class Calls final : public CallNetwork, public LinkUser {
   Listener incoming_;
   std::unique_ptr<grpc::Server> server_;
   Thread watcher_;
+  Prober prober_;
 
   std::mutex mutex_;
   std::condition_variable woken_;
@@ -117,6 +120,7 @@ class Calls final : public CallNetwork, public LinkUser {
   bool changed_ = false;  // the watcher may have work to do
   bool stopping_ = false;
   int links_ = 0;  // number of links that exist
+  uint64_t last_line_ = 0;
 
   std::atomic<bool> named_{false};  // a lookup has ended since the watcher last ran
   Names names_;                     // destroyed first, because its thread calls wake()
@@ -147,6 +151,9 @@ struct CallLine {
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
   std::string why;          // why the server cannot be reached so far
   Reasons failed_attempts;  // to reach it, since it was last reached
+  std::string cause;        // the reason that a probe has found; empty: not known
+  int64_t probe_ns = 0;     // when it may be probed again
+  uint64_t number = 0;
   uint64_t last_id = 0;
   int64_t retry_ns = 0;  // when to try again; 0: not scheduled
   bool silent = false;   // the link was ended because its peer was silent

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc/config.hpp"
 
+#include <grpc/grpc_security_constants.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
-#include <strings.h>
 
 #include <algorithm>
 
@@ -132,27 +132,10 @@ std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const 
                                                               credentials);
 }
 
-std::string names_of(const grpc::AuthContext& context) {
-  std::string names;
-  if (!context.IsPeerAuthenticated()) return names;
-  for (const char* const property : {"x509_subject_alternative_name", "x509_common_name"}) {
-    for (const grpc::string_ref& each : context.FindPropertyValues(property)) {
-      names.append(each.data(), each.size());
-      names += '\n';
-    }
-    // If a certificate has alternative names, its common name is ignored.
-    if (!names.empty()) return names;
-  }
-  return names;
-}
-
-bool has_name(const std::string& names, const std::string& host) noexcept {
-  for (std::size_t at = 0; at < names.size();) {
-    const std::size_t end = names.find('\n', at);
-    if (end - at == host.size() && strncasecmp(names.data() + at, host.data(), host.size()) == 0) return true;
-    at = end + 1;
-  }
-  return false;
+std::string certificate_of(const grpc::AuthContext& context) {
+  if (!context.IsPeerAuthenticated()) return "";
+  const std::vector<grpc::string_ref> found = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  return found.size() != 1 ? "" : std::string(found.front().data(), found.front().size());
 }
 
 }  // namespace dist::grpc_link

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/engine/forming.hpp"
+#include "core/engine/grpc/certificates.hpp"
 
 namespace dist::grpc_link {
 
@@ -31,6 +32,7 @@ struct Config {
   std::size_t credit = 0;
 
   bool tls() const noexcept { return !ca.empty(); }
+  Credentials credentials() const { return {ca, certificate, key}; }
   std::size_t most_message_bytes() const noexcept;
   const std::string& address(int worker) const { return addresses[static_cast<std::size_t>(worker)]; }
 };
@@ -51,8 +53,7 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::str
 // Adds the credentials and the settings. The server receives its connections through the result: see listener.hpp.
 std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,
                                                                           grpc::ServerBuilder& builder);
-// The names in the certificate of a call's peer, each followed by a newline.
-std::string names_of(const grpc::AuthContext& context);
-bool has_name(const std::string& names, const std::string& host) noexcept;
+// The certificate of a connection's peer in PEM, which gRPC has verified. Empty without TLS.
+std::string certificate_of(const grpc::AuthContext& context);
 
 }  // namespace dist::grpc_link

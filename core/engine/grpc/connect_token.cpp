@@ -56,6 +56,10 @@ std::string connect_header(std::string_view secret, int from) {
   return "Dist-Token:" + before + std::string(digest.data(), digest.size());
 }
 
+std::string connect_request(std::string_view secret, int from) {
+  return "CONNECT libdist HTTP/1.1\r\n" + connect_header(secret, from) + "\r\n\r\n";
+}
+
 Request read_request(std::string_view bytes, std::string_view secret, int* from) noexcept {
   constexpr std::string_view kBegin = "CONNECT libdist HTTP/1.";
   constexpr std::string_view kEnd = "\r\n\r\n";
@@ -85,13 +89,15 @@ Request read_request(std::string_view bytes, std::string_view secret, int* from)
              : Request::kWrongSecret;
 }
 
+std::string why_refused(std::string_view code) {
+  return code == "403" ? "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job."
+                       : "the program that answers at that address is not libdist";
+}
+
 std::string explain_response(std::string status) {
   constexpr std::string_view kProxy = "HTTP proxy returned response code ";
   const std::size_t at = status.find(kProxy);
-  if (at == status.npos) return status;
-  if (status.compare(at + kProxy.size(), 3, "403") == 0)
-    return "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
-  return "the program that answers at that address is not libdist";
+  return at == status.npos ? status : why_refused(std::string_view(status).substr(at + kProxy.size(), 3));
 }
 
 }  // namespace dist::grpc_link

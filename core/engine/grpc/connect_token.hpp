@@ -29,6 +29,8 @@ inline constexpr std::size_t kMostRequestBytes = 1024;
 
 // Returns the header with a new token, "Dist-Token:...". `from`: the number of this worker, or -1.
 std::string connect_header(std::string_view secret, int from);
+// A whole request with a new token.
+std::string connect_request(std::string_view secret, int from);
 
 enum class Request {
   kIncomplete,  // a correct request may follow
@@ -43,6 +45,8 @@ inline constexpr char kAcceptedResponse[] = "HTTP/1.1 200 OK\r\n\r\n";
 inline constexpr char kOtherResponse[] = "HTTP/1.1 400 only libdist can connect here\r\n\r\n";
 inline constexpr char kWrongSecretResponse[] = "HTTP/1.1 403 another secret\r\n\r\n";
 
+// What a response means, by its status code, "403" for example; any other text stands for no HTTP response.
+std::string why_refused(std::string_view code);
 // Replaces gRPC's text for a response other than 200 by what it means.
 std::string explain_response(std::string status);
 

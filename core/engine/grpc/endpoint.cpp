@@ -21,6 +21,8 @@ Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carr
       carriers_(std::move(carriers)),
       service_(*this),
       incoming_([this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); }),
+      prober_({config_.credentials(), host_of(config_.address(config_.me)), config_.secret, config_.me},
+              [this](uint64_t peer, const std::string& cause) { probed(at(static_cast<int>(peer)), cause); }),
       names_([this] {
         named_ = true;
         wake();
@@ -188,7 +190,7 @@ void Endpoint::why_lost(int worker, char* text, std::size_t size) const noexcept
   text[0] = '\0';
   if (memory_.forked()) return;
   const std::scoped_lock lock(members_);
-  copy_shown(text, size, at(worker).why.c_str());
+  copy_shown(text, size, known_of(at(worker)).c_str());
 }
 
 int Endpoint::num_connections() const noexcept {

@@ -31,6 +31,7 @@
 #include "core/engine/grpc/listener.hpp"
 #include "core/engine/grpc/names.hpp"
 #include "core/engine/grpc/outbox.hpp"
+#include "core/engine/grpc/probe.hpp"
 #include "core/engine/grpc/reasons.hpp"
 #include "core/engine/transport.hpp"
 
@@ -131,6 +132,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     FrameQueue control_queue;
     std::string why;
     Reasons failed_attempts;  // to reach it, since it was last reached
+    std::string cause;        // why they fail, as a probe has found it; empty: not known
+    int64_t probe_ns = 0;     // when it may be probed next; 0: not scheduled
+    int64_t probe_pause_ns = 0;
     bool left_told = false;   // the peer has been told that this worker has left
     bool left_taken = false;  // and has acknowledged it
     bool comes_back = false;  // it has left to form another generation
@@ -220,6 +224,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void over_control(Peer& peer, const LinkRef& link, const std::string& why,
                     const std::string& status) noexcept;
   void cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept;
+  std::string known_of(const Peer& peer) const;
+  bool may_probe(Peer& peer, int64_t now) noexcept;
+  void probed(Peer& peer, const std::string& cause) noexcept;
 
   // ---- leaving.cpp ----
   void leave_if_done() noexcept;
@@ -284,6 +291,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   Listener incoming_;
   std::unique_ptr<grpc::Server> server_;
   Thread watcher_;
+  Prober prober_;
 
   std::mutex waking_;
   std::condition_variable woken_;

@@ -108,7 +108,8 @@ dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, s
       std::to_string(here.count()) + " of at least " + std::to_string(wanted.least) + " workers have arrived";
   for (const Peer& peer : peers_) {
     if (!missing[index(peer.number)]) continue;
-    *why += "; " + (peer.why.empty() ? peer.name + " has not" : peer.why);
+    const std::string known = known_of(peer);
+    *why += "; " + (known.empty() ? peer.name + " has not" : known);
     break;
   }
   return DIST_DEADLINE_EXCEEDED;
@@ -194,7 +195,8 @@ dist_status Endpoint::look_for_leader(int64_t now, std::string* why) const noexc
   const bool nobody =
       nobody_since_ns_ != 0 && now - nobody_since_ns_ >= std::max(kLeastNobodyNs, config_.lease_ns / 2);
   if (!lost && (linked || (!silent && !nobody))) return DIST_OK;
-  *why = leader.why.empty() ? leader.name + " does not answer" : leader.why;
+  const std::string known = known_of(leader);
+  *why = known.empty() ? leader.name + " does not answer" : known;
   // Worker 0 may have died, or may have had no time for a message. The next attempt will show.
   const bool again = given_up_ || (leader.life == Life::kLeft && leader.comes_back) ||
                      (leader.life == Life::kLost && leader_broke_ && !refused_);
@@ -233,7 +235,8 @@ dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why)
     }
     if (!hub() && wanted.timeout_ns != 0 && now - begin_ns >= wanted.timeout_ns) {
       const std::scoped_lock lock(members_);
-      *why = peers_.front().why.empty() ? "worker 0 has not announced the members" : peers_.front().why;
+      const std::string known = known_of(peers_.front());
+      *why = known.empty() ? "worker 0 has not announced the members" : known;
       return DIST_DEADLINE_EXCEEDED;
     }
     std::unique_lock lock(waking_);

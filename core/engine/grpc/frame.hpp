@@ -72,7 +72,7 @@ enum class FrameKind : uint8_t {
 
 // The maximum data size of a chunk, and of a write besides a large message that is sent ahead.
 inline constexpr std::size_t kChunkBytes = std::size_t{512} << 10;
-inline constexpr std::size_t kReasonTextBytes = 200;
+inline constexpr std::size_t kReasonTextBytes = 640;
 inline constexpr std::size_t kIdentityBytes = 16;
 // Limit for the size of a message. A larger size is a violation of the protocol, not a reason to allocate
 // memory.

@@ -73,6 +73,13 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
 }
 
 std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  if (link->ending()) return "";
+  if (config_.tls()) {
+    // gRPC has checked the name, too, but it also accepts names of other kinds.
+    const std::string wrong = why_not_for(static_cast<ClientLink&>(*link).server_certificate(),
+                                          host_of(config_.address(link->peer)));
+    if (!wrong.empty()) return reject_server(*link, wrong);
+  }
   Answer answer;
   bool is_of_job = false;
   const std::string why =
@@ -119,6 +126,7 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
     if (peer.life == Life::kUnknown) peer.life = Life::kHere;
     if (peer.life == Life::kHere && !peer.leaves) peer.why.clear();
     peer.failed_attempts.clear();
+    peer.cause.clear();
     if (Answer answer; link->purpose == Purpose::kControl && answer.read(link->answer)) {
       met_ = true;
       job_ = answer.job;
@@ -153,7 +161,7 @@ grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerCont
   auto link = std::make_shared<ServerLink>(*this, context);
   link->born_ns = steady_now_ns();
   link->connection = context->peer();
-  if (config_.tls()) link->peer_names = names_of(*context->auth_context());
+  if (config_.tls()) link->certificate = certificate_of(*context->auth_context());
   bool full;
   {
     const std::scoped_lock lock(members_);
@@ -214,8 +222,9 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
            number(config_.lease_ns / 1'000'000) + " ms" + here;
   }
   if (hello.purpose == Purpose::kControl && !hub()) return "only worker 0 accepts control connections";
-  if (config_.tls() && !has_name(link.peer_names, host_of(config_.address(hello.from)))) {
-    return "its certificate is not for " + host_of(config_.address(hello.from)) + ", the host of its address";
+  if (config_.tls()) {
+    const std::string why = why_not_for(link.certificate, host_of(config_.address(hello.from)));
+    if (!why.empty()) return "its certificate " + why;
   }
   return "";
 }
@@ -251,6 +260,11 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   if (link->refused) return "";
   Hello hello;
   if (!hello.read(link->hello)) return "no hello";
+  if (Verdict verdict; is_rejection(message, &verdict)) {
+    link->refused = true;
+    note_stranger(hello.from, std::string("rejects the certificate of this process, which ") + verdict.text);
+    return "the client rejects this worker";
+  }
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
   const bool proof = message.size() == kProofBytes && equal(message.data(), wanted.data(), wanted.size());
   Verdict verdict;
@@ -356,6 +370,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
     if (place != nullptr) return "worker " + number(hello.from) + " is already connected";
     place = link;
     peer.life = Life::kHere;
+    peer.cause.clear();
     if (control) peer.came_from = hello.came_from;
     link->peer = hello.from;
     link->purpose = hello.purpose;

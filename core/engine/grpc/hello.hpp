@@ -28,7 +28,7 @@
 
 namespace dist::grpc_link {
 
-inline constexpr uint32_t kProtocol = 2;
+inline constexpr uint32_t kProtocol = 3;
 inline constexpr std::size_t kVersionBytes = 32;
 
 using Identity = std::array<std::byte, kIdentityBytes>;  // identifies one life of a process: its incarnation
@@ -68,6 +68,8 @@ struct Answer {
   static constexpr std::size_t kBytes =
       8 + 4 + kVersionBytes + 4 + 2 * kIdentityBytes + 32 + kReasonTextBytes + 32;
   static constexpr std::size_t kProofAt = kBytes - 32;
+  static constexpr std::size_t kBeginningBytes =
+      8 + 4 + kVersionBytes;  // has the same layout in all protocols
 
   uint32_t protocol = kProtocol;
   char version[kVersionBytes] = "";
@@ -79,7 +81,9 @@ struct Answer {
   Digest proof{};
 
   void write(std::byte* to_bytes) const noexcept;
-  bool read(const std::byte* bytes) noexcept;
+  // If this returns true, protocol and version are valid. The other fields are valid only if the protocol is
+  // this one.
+  bool read(std::span<const std::byte> bytes) noexcept;
 };
 
 inline constexpr std::size_t kProofBytes = 32;

@@ -71,6 +71,7 @@ void Endpoint::stop(Parting* known) noexcept {
     woken_.notify_all();
   }
   watcher_.join();
+  prober_.stop();
   std::vector<LinkRef> links;
   for (Peer& peer : peers_) {
     {

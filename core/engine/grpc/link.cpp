@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/status.hpp"
+#include "core/engine/grpc/config.hpp"
+
 namespace dist::grpc_link {
 
 void Link::put_raw(const std::byte* data, std::size_t bytes) {
@@ -177,6 +180,19 @@ bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginning
   return true;
 }
 
+std::string reject_server(Link& link, const std::string& why) noexcept {
+  Verdict verdict;
+  copy_text(verdict.text, why.c_str());
+  put(link, verdict);
+  link.end_after_writes("its certificate " + why);
+  return "";
+}
+
+bool is_rejection(std::span<const std::byte> message, Verdict* out) noexcept {
+  return message.size() == Verdict::kBytes && out->read(message.data()) &&
+         out->answer == Verdict::Answer::kNo;
+}
+
 int64_t prove_within_ns(int64_t lease_ns) noexcept {
   constexpr int64_t kLeast = 5'000'000'000;
   constexpr int64_t kMost = 30'000'000'000;
@@ -205,6 +221,11 @@ ClientLink::~ClientLink() {
   context_.reset();
   channel_.reset();
   user_.destroyed();
+}
+
+std::string ClientLink::server_certificate() const {
+  const auto context = context_->auth_context();
+  return context == nullptr ? "" : certificate_of(*context);
 }
 
 void ClientLink::prepare() {

@@ -93,7 +93,7 @@ class Link : public std::enable_shared_from_this<Link> {
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
   std::vector<std::string> hosts;  // the IP addresses that it tries, ascending, if this side has created it
-  std::string peer_names;          // from its certificate, each followed by a newline
+  std::string certificate;         // the peer's, in PEM; on the server side only
   std::string connection;          // of an incoming link: its peer, for Listener::proven()
   std::shared_ptr<CallLine> line;  // if it carries calls
   // For carriers.
@@ -142,6 +142,8 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
  public:
   ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel);
   ~ClientLink() override;
+  // The server's certificate in PEM, once a message has arrived.
+  std::string server_certificate() const;
   // Call this before the link is visible to other threads. It may then be ended at any time, and must be
   // started in any case.
   void prepare();
@@ -193,6 +195,11 @@ void put(Link& link, const Message& message) {
 inline constexpr std::size_t kMostBeginningBytes = Hello::kBytes + Answer::kBytes;
 bool gather(std::span<const grpc::Slice> message, std::byte (&to)[kMostBeginningBytes],
             std::span<const std::byte>* out) noexcept;
+// Ends a client's link because the server's certificate is wrong. The client sends the reason in place of its proof, so that
+// the server can report it, too. `why` continues "its certificate". Returns "".
+std::string reject_server(Link& link, const std::string& why) noexcept;
+// On the server: whether the client has sent such a reason.
+bool is_rejection(std::span<const std::byte> message, Verdict* out) noexcept;
 // Time limit for the handshake: as long as peers tolerate a process that stands still, within bounds.
 int64_t prove_within_ns(int64_t lease_ns) noexcept;
 // Returns NULL if the link is not in the list.

@@ -285,6 +285,7 @@ void Endpoint::given_up(const std::string& why) noexcept {
 // The connection will be tried again until a peer proves that it belongs to the job: whatever failed is no proof of
 // what will be at the address next. `answers`: the peer is running and has proven itself.
 void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept {
+  bool ask = false;
   {
     const std::scoped_lock lock(members_);
     peer.failed_attempts.add(status);
@@ -293,9 +294,44 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers)
       const bool nobody = status.find("onnection refused") != std::string::npos;
       nobody_since_ns_ = !nobody ? 0 : nobody_since_ns_ != 0 ? nobody_since_ns_ : steady_now_ns();
     }
+    if (answers) peer.cause.clear();
+    ask = !answers && may_probe(peer, steady_now_ns());
     if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
       peer.why = peer.name + (answers ? ": " : " cannot be reached yet: ") + peer.failed_attempts.text();
     }
+  }
+  if (ask) prober_.ask(static_cast<uint64_t>(peer.number), config_.address(peer.number));
+  wake();
+}
+
+// `members_` must be held, here and for the next function. The state of a peer, as far as it is known.
+std::string Endpoint::known_of(const Peer& peer) const {
+  const bool over = peer.life == Life::kLost || peer.life == Life::kLeft;
+  if (over || peer.cause.empty()) return peer.why;
+  std::string text = peer.name + " cannot be reached: " + peer.cause;
+  const std::string attempts = peer.failed_attempts.text();
+  if (attempts == peer.cause) return text;
+  if (!attempts.empty()) return text + " (" + attempts + ")";
+  // Worker 0 may know more from a process that has connected to it.
+  const bool more = peer.why.size() > peer.name.size();
+  return more ? text + ". It" + peer.why.substr(peer.name.size()) : text;
+}
+
+// Whether it is time to probe a peer again. The pauses become longer.
+bool Endpoint::may_probe(Peer& peer, int64_t now) noexcept {
+  constexpr int64_t kLeastPauseNs = 1'000'000'000;
+  constexpr int64_t kMostPauseNs = 8'000'000'000;
+  if (closed_ || now < peer.probe_ns) return false;
+  peer.probe_pause_ns = std::clamp(2 * peer.probe_pause_ns, kLeastPauseNs, kMostPauseNs);
+  peer.probe_ns = now + peer.probe_pause_ns;
+  return true;
+}
+
+void Endpoint::probed(Peer& peer, const std::string& cause) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.life == Life::kHere && peer.failed_attempts.text().empty()) return;
+    peer.cause = cause;
   }
   wake();
 }

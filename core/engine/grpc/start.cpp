@@ -54,6 +54,13 @@ dist_status start_aside(Started& started, char* why, std::size_t size) {
   return DIST_UNAVAILABLE;
 }
 
+dist_status check_credentials(const Config& config, char* why, std::size_t size) {
+  if (!config.tls()) return DIST_OK;
+  const std::string text = why_unusable(config.credentials());
+  copy_text(why, size, text.c_str());
+  return text.empty() ? DIST_OK : DIST_INVALID_ARGUMENT;
+}
+
 // Converts exceptions of `make` to a status.
 template <class Make>
 dist_status started(char* why, std::size_t size, Make&& make) noexcept {
@@ -90,6 +97,7 @@ dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carri
     own.replicas.assign(config.replicas.begin(), config.replicas.end());
     own.lease_ns = config.lease_ns;
     own.credit = config.credit;
+    if (const dist_status code = check_credentials(own, why, size); code != DIST_OK) return code;
     auto endpoint = std::make_unique<Endpoint>(*config.memory, std::move(own),
                                                make == nullptr ? nullptr : make(*config.memory));
     const dist_status code = start_aside(*endpoint, why, size);
@@ -133,6 +141,7 @@ dist_status start_calls(const CallModuleConfig& config, CallNetwork** out, char*
     own.key = text_of(config.key);
     own.version = DIST_GRPC_VERSION;
     own.lease_ns = config.lease_ns;
+    if (const dist_status code = check_credentials(own, why, size); code != DIST_OK) return code;
     auto calls = std::make_unique<Calls>(*config.memory, std::move(own), config.limits, config.handler);
     const dist_status code = start_aside(*calls, why, size);
     if (code == DIST_OK) *out = calls.release();

@@ -14,6 +14,8 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 62;
+// How long worker 0 waits before it begins to look for the reason why a worker is missing.
+constexpr int64_t kProbeAfterNs = 1'000'000'000;
 
 }  // namespace
 
@@ -127,12 +129,20 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     if (peer.number == me()) continue;
     if (paused) peer.heard_ns.store(now, std::memory_order_relaxed);
     bool silent = false;
+    bool missing = false;
     {
       const std::scoped_lock lock(members_);
+      // The other workers probe when they fail to connect. Worker 0 only waits for connections.
+      if (hub() && peer.life == Life::kUnknown && !closed_) {
+        if (peer.probe_ns == 0) peer.probe_ns = now + kProbeAfterNs;
+        missing = may_probe(peer, now);
+        next = std::min(next, peer.probe_ns);
+      }
       if (peer.control != nullptr && peer.control->stage == Link::Stage::kOpen && peer.life == Life::kHere) {
         silent = is_due(peer.heard_ns.load(std::memory_order_relaxed) + config_.lease_ns);
       }
     }
+    if (missing) prober_.ask(static_cast<uint64_t>(peer.number), config_.address(peer.number));
     if (silent) {
       const DurationText lease(config_.lease_ns);
       declare_lost(peer, std::string(" sent no heartbeat for ") + lease.text, true);

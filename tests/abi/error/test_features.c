@@ -6,6 +6,7 @@
 #include "tests/abi/common.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,23 +106,69 @@ static dist_status meet(dist_replica *replica, void *user_data) {
   return dist_barrier(replica, NULL);
 }
 
-static void messages_about_modules_are_whole(void **state) {
-  (void)state;
-  setenv("DIST_MODULE_FOLDER", "/nonexistent", 1);
-  setenv("TF_CONFIG",
-         "{\"cluster\": {\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}, \"task\": {\"type\": \"worker\", "
-         "\"index\": 0}}",
-         1);
+/* Runs twice as a worker of two that cannot load the module from this folder. Each error says what to install. */
+static void cannot_load_from(const char *module_folder, int worker, const char *found) {
+  char cluster[128];
+  snprintf(cluster, sizeof cluster,
+           "{\"cluster\": {\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}, \"task\": {\"type\": \"worker\", "
+           "\"index\": %d}}",
+           worker);
+  setenv("DIST_MODULE_FOLDER", module_folder, 1);
+  setenv("TF_CONFIG", cluster, 1);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 1;
   dist_strategy *strategy = strategy_with(options);
-  assert_int_equal(dist_run(strategy, meet, NULL, NULL), DIST_UNAVAILABLE);
-  assert_has(dist_last_error(), "was not found at /nonexistent/libdist-grpc.so");
-  assert_has(dist_last_error(), "PREFIX/lib/dist of an installed libdist");
+  for (int run = 0; run < 2; run++) {
+    assert_int_equal(dist_run(strategy, meet, NULL, NULL), DIST_UNAVAILABLE);
+    assert_has(dist_last_error(), found);
+    assert_has(dist_last_error(), "libdist-grpc.so. Build libdist with");
+    assert_has(dist_last_error(), "PREFIX/lib/dist of an installed libdist");
+  }
   assert_ok(dist_strategy_destroy(strategy));
   unsetenv("TF_CONFIG");
   unsetenv("DIST_MODULE_FOLDER");
+}
+
+static void messages_about_modules_are_whole(void **state) {
+  (void)state;
+  char deep[3000] = "/nonexistent";
+  while (strlen(deep) < sizeof deep - 20) strcat(deep, "/folder");
+  for (int worker = 0; worker < 2; worker++) {
+    cannot_load_from("/nonexistent", worker, "was not found at /nonexistent/libdist-grpc.so");
+    cannot_load_from(deep, worker, "was not found at ...");
+  }
+}
+
+/* The reason follows the path. */
+static void a_long_path_leaves_room_for_the_reason(void **state) {
+  (void)state;
+  char path[3000] = "/tmp/dist-features-XXXXXX";
+  assert_non_null(mkdtemp(path));
+  const size_t top = strlen(path);
+  while (strlen(path) < 2000) {
+    char *const part = path + strlen(path);
+    part[0] = '/';
+    memset(part + 1, 'f', 200);
+    part[201] = '\0';
+    assert_int_equal(mkdir(path, 0700), 0);
+  }
+  setenv("DIST_MODULE_FOLDER", path, 1);
+  char *const end = path + strlen(path);
+  for (size_t i = 0; i < COUNT_OF(modules); i++) {
+    snprintf(end, (size_t)(path + sizeof path - end), "/libdist-%s.so", modules[i]);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("no library\n", file);
+    fclose(file);
+    assert_int_equal(dist_has_feature(modules[i]), 0);
+    assert_has(dist_last_error(), ".so cannot be loaded: file too short");
+    unlink(path);
+  }
+  unsetenv("DIST_MODULE_FOLDER");
+  for (*end = '\0'; strlen(path) >= top; *strrchr(path, '/') = '\0') {
+    assert_int_equal(rmdir(path), 0);
+  }
 }
 
 int main(int argc, char **argv) {
@@ -135,6 +182,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_forked_child_gets_the_same_answer),
       cmocka_unit_test(messages_about_modules_are_whole),
       cmocka_unit_test(modules_are_found_beside_a_relative_path),
+      cmocka_unit_test(a_long_path_leaves_room_for_the_reason),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

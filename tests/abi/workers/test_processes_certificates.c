@@ -108,6 +108,7 @@ static void a_generation_has_the_certificates_of_its_day(void **state) {
   /* A worker with the old certificate is not admitted. It tries until its deadline. */
   start_with(&all, WORKERS, 1, "one run", "old/");
   says(&all.processes[WORKERS], "DEADLINE_EXCEEDED by worker 0");
+  says(&all.processes[WORKERS], "was issued by an unknown authority");
   says(&all.processes[WORKERS], "andshake failed");
   assert_int_equal(end_of(&all.processes[WORKERS]), 1);
   start_with(&all, 1, 1, "until all", "");

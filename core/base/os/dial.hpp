@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TCP connection for a short exchange. Its functions block, but only until a deadline or until they are stopped, and
+// never raise a signal.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+struct addrinfo;
+
+namespace dist {
+
+class Dialled {
+ public:
+  // `stopped` must outlive the object. The functions return soon after it becomes true.
+  explicit Dialled(const std::atomic<bool>& stopped) noexcept : stopped_(stopped) {}
+  ~Dialled();
+  Dialled(const Dialled&) = delete;
+  Dialled& operator=(const Dialled&) = delete;
+
+  // Finds the IP addresses of a host, which is a name or an IP address. Returns false if there are none. A name may
+  // take long to look up, and nothing stops that.
+  bool look_up(const char* host, const char* port) noexcept;
+  // Connects to the host that was looked up. Returns false if that fails.
+  bool connect(int64_t until_ns) noexcept;
+  // Sends all bytes. Returns false if the connection is closed or the deadline expires.
+  bool send(std::span<const std::byte> bytes, int64_t until_ns) noexcept;
+  // Returns the number of bytes received, 0 if the deadline expires first, or -1 if the connection is closed.
+  std::ptrdiff_t receive(std::span<std::byte> to, int64_t until_ns) noexcept;
+
+ private:
+  bool await(short events, int64_t until_ns) noexcept;
+
+  const std::atomic<bool>& stopped_;
+  addrinfo* found_ = nullptr;
+  int socket_ = -1;
+};
+
+}  // namespace dist

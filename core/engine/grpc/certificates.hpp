@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explains in words why a certificate or a key is not accepted. gRPC verifies the certificates of a connection, but does
+// not report why it rejects one. The functions here find the reason, for messages; they never admit a peer that gRPC
+// would reject. why_not_for() is also a check of its own, which every peer must pass on both sides.
+//
+// All verification is OpenSSL's, which is what gRPC uses too.
+#pragma once
+
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace dist::grpc_link {
+
+struct OpensslDeleter {
+  void operator()(X509* each) const noexcept { X509_free(each); }
+  void operator()(EVP_PKEY* each) const noexcept { EVP_PKEY_free(each); }
+  void operator()(BIO* each) const noexcept { BIO_free(each); }
+  void operator()(SSL* each) const noexcept { SSL_free(each); }
+  void operator()(SSL_CTX* each) const noexcept { SSL_CTX_free(each); }
+};
+template <class Object>
+using OpensslRef = std::unique_ptr<Object, OpensslDeleter>;
+
+// PEM texts.
+struct Credentials {
+  std::string ca, certificate, key;
+};
+
+// Discards the errors that OpenSSL records on this thread during its lifetime, so that the host does not see them.
+class OpensslErrors {
+ public:
+  OpensslErrors() noexcept;
+  ~OpensslErrors();
+  OpensslErrors(const OpensslErrors&) = delete;
+  OpensslErrors& operator=(const OpensslErrors&) = delete;
+};
+
+// Why this process cannot use its own files at all: one of them cannot be read, or the key is encrypted or belongs to
+// another certificate. Empty if it can use them.
+std::string why_unusable(const Credentials& own);
+
+// A context for a connection to a peer, which presents the own certificate and trusts the own authorities. NULL if
+// the credentials are unusable. Empty credentials: it presents and trusts nothing.
+OpensslRef<SSL_CTX> make_context(const Credentials& own);
+
+// Why peers at other addresses may reject this process's own certificate, as far as this process can tell. The text
+// continues "this worker's certificate", for example with "expired on 2026-11-01"; empty if nothing is wrong with it.
+// `host`: of the address at which peers expect this process; empty: none.
+std::string why_own_rejected(const Credentials& own, const std::string& host);
+// The same, but only for faults that any peer finds, whatever its clock and its authorities.
+std::string why_own_not_for(const Credentials& own, const std::string& host);
+
+// Why the certificate that a peer has presented is not accepted by `result`, which X509_verify_cert() has found. The
+// text continues "its certificate"; empty if the result is X509_V_OK.
+std::string why_not_valid(X509* certificate, long result);
+
+// Why a certificate is not for this host, with the names that it has. The text continues "its certificate"; empty if
+// it is for the host. A host that is an IP address needs an IP name; any other host needs a DNS name, in which "*"
+// may be the whole first label and stands for exactly one label (RFC 6125). Common names, URIs and email addresses
+// do not count.
+std::string why_not_for(X509* certificate, const std::string& host);
+// The same for a certificate in PEM.
+std::string why_not_for(std::string_view pem, const std::string& host);
+
+// The last part of a distinguished name, as text for messages.
+std::string name_text(const X509_NAME* name);
+std::string issuer_of(X509* certificate);
+
+}  // namespace dist::grpc_link
