@@ -92,7 +92,7 @@ struct DyingLeader final : LinkUser, grpc::CallbackGenericService {
     Config config;
     config.bind_address = address;
     config.lease_ns = kDefaultLeaseNs;
-    assert_string_equal(listener.listen(config, builder).c_str(), "");
+    assert_string_equal(listener.listen(config, {config.bind_address}, builder).c_str(), "");
     builder.RegisterCallbackGenericService(this);
     server = builder.BuildAndStart();
     assert_true(server != nullptr && listener.start() &&

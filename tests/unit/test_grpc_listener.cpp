@@ -74,7 +74,7 @@ struct ProvingServer final : LinkUser, grpc::CallbackGenericService {
     config.secret = "s3cret";
     config.lease_ns = kDefaultLeaseNs;
     grpc::ServerBuilder builder;
-    why = listener.listen(config, builder);
+    why = listener.listen(config, {config.bind_address}, builder);
     if (!why.empty()) return;
     builder.RegisterCallbackGenericService(this);
     server = builder.BuildAndStart();
