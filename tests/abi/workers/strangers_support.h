@@ -23,8 +23,7 @@ static const char *const knows[] = {"DIST_REPLICAS=2", "DIST_JOB_SECRET=open ses
 
 typedef struct turn {
   int number;
-  int32_t
-      told; /* whether worker 0 has been told to go on to the next part: all of them know after the turn */
+  int32_t told; /* whether worker 0 has received a tell(), which all workers learn in this round */
   int32_t agreed;
 } turn;
 
@@ -52,7 +51,8 @@ static inline int32_t is_told(void) {
   return read(STDIN_FILENO, &byte, 1) == 1;
 }
 
-/* Says "begun", and "still right" when it has been told and has done as much again; ends when it is told once more. */
+/* Prints "begun" after the first round. After tell() it computes for ROUNDS more and prints "still right"; after the
+   second tell() it ends. */
 static inline dist_status compute(void) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
@@ -89,7 +89,7 @@ static inline int connected_to(const char *address) {
   return fd;
 }
 
-/* As much as it takes: who is told to go away may be cut off. */
+/* Sends as much as the peer accepts; the peer may close the connection earlier. */
 static inline void say(int fd, const void *bytes, size_t size) {
   const char *at = bytes;
   while (size > 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Strangers without the job's secret flood the port of a worker, of an RPC server and of a parameter server, with and
- * without TLS. The process must not grow by 64 MiB, its job must continue, and a peer that knows
- * the secret must get in while the strangers hold their connections. A process that had no descriptors left for a
- * moment must accept connections again.
+ * without TLS. The process must not grow by 64 MiB, its job must continue, and a peer that knows the secret must get in
+ * while the strangers hold their connections. A process that had no descriptors left for a moment must accept
+ * connections again.
  */
 #include "../certificates_support.h"
 #include "../coordinator/server_processes.h"
