@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/os/library.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/start_arena.hpp"
 
@@ -46,6 +47,7 @@ void start_arena(tbb::task_arena& arena, int width) {
     if (state.load(std::memory_order_relaxed) == kUnusable) throw std::bad_alloc();
     if (state.load(std::memory_order_relaxed) == kNotTried) {
       state.store(kUnusable, std::memory_order_relaxed);
+      stay_loaded();
       (void)tbb::info::default_concurrency();
       arena.initialize(width);
       state.store(kWorks, std::memory_order_release);

@@ -5,11 +5,14 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
 #include "core/base/status.hpp"
+
+#pragma weak _DYNAMIC  // see is_never_unloaded(); a static program has none
 
 namespace dist {
 
@@ -35,6 +38,19 @@ bool file_of(const void* here, char* to, std::size_t size) noexcept {
   }
   std::fclose(maps);
   return found;
+}
+
+// Whether dlclose() cannot unload the file that contains this code. The linker defines _DYNAMIC in each file, as the
+// file's own dynamic section. Reading it takes no lock, unlike dladdr() and dlopen(), whose lock is held while the
+// constructors of a library run.
+bool is_never_unloaded() noexcept {
+  const ElfW(Dyn)* entry = _DYNAMIC;
+  if (entry == nullptr) return true;
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_DEBUG) return true;  // only programs have it
+    if (entry->d_tag == DT_FLAGS_1 && (entry->d_un.d_val & DF_1_NODELETE) != 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -65,9 +81,22 @@ bool is_loaded(const char* name_part) noexcept {
              const_cast<char*>(name_part)) != 0;
 }
 
+void stay_loaded() noexcept {
+  static std::atomic<bool> done{false};
+  if (done.load(std::memory_order_relaxed)) return;
+  static const char here = 0;
+  Dl_info info;
+  // If this fails for lack of memory, the next call tries again.
+  done.store(
+      is_never_unloaded() || (dladdr(&here, &info) != 0 && info.dli_fname != nullptr &&
+                              dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) != nullptr),
+      std::memory_order_relaxed);
+}
+
 bool file_is_there(const char* path) noexcept { return access(path, F_OK) == 0; }
 
 bool Library::load(const char* path, char* why, std::size_t size) noexcept {
+  stay_loaded();
   handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle_ != nullptr) return true;
   const char* const error = dlerror();

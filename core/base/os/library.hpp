@@ -15,6 +15,11 @@ bool is_loaded(const char* name_part) noexcept;
 
 bool file_is_there(const char* path) noexcept;
 
+// Keeps the shared library that contains this code loaded until the process exits, even if the host calls dlclose():
+// libdist.so, or a plugin into which libdist is linked. Called before anything that may outlive a dlclose(): threads of
+// libdist and of oneTBB, which the plugin brought along, and destructors of thread-specific data.
+void stay_loaded() noexcept;
+
 // A library that stays loaded until the process exits. Its symbols are not visible to other libraries.
 class Library {
  public:
