@@ -53,6 +53,30 @@ bool is_never_unloaded() noexcept {
   return false;
 }
 
+// The path of the file that defines what this name refers to in most libraries of the process; "" if none does.
+const char* definer_of(const char* name) noexcept {
+  Dl_info info;
+  void* const symbol = dlsym(RTLD_DEFAULT, name);
+  return symbol != nullptr && dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+bool same_definer(const char* a, const char* b) noexcept {
+  return std::strcmp(definer_of(a), definer_of(b)) == 0;
+}
+
+// Whether the host, or a library that was loaded before the C library, has memory functions of its own.
+bool replaces_allocator() noexcept {
+  return !same_definer("malloc", "gnu_get_libc_version") || !same_definer("free", "gnu_get_libc_version") ||
+         !same_definer("_Znwm", "_ZSt9terminatev") || !same_definer("_ZdlPv", "_ZSt9terminatev");
+}
+
+// Libraries of which a program or a package may contain another version, and a symbol of each.
+struct Bundled {
+  const char* library;
+  const char* symbol;
+};
+constexpr Bundled kBundled[] = {{"libgrpc.so", "grpc_init"}, {"libssl.so", "SSL_new"}};
+
 }  // namespace
 
 bool own_folder(char* to, std::size_t size) noexcept {
@@ -97,7 +121,24 @@ bool file_is_there(const char* path) noexcept { return access(path, F_OK) == 0; 
 
 bool Library::load(const char* path, char* why, std::size_t size) noexcept {
   stay_loaded();
-  handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+  // Memory that crosses between libraries must come from one allocator, so they cannot be bound to each other if the
+  // host has replaced it.
+  if (!replaces_allocator()) {
+    mode |= RTLD_DEEPBIND;
+  } else {
+    for (const Bundled& one : kBundled) {
+      const char* const file = definer_of(one.symbol);
+      if (*file == '\0' || std::strstr(file, one.library) != nullptr) continue;
+      std::snprintf(why, size,
+                    "%.200s exports %s() to all libraries of this process, and malloc() is not the C "
+                    "library's. Load it "
+                    "without RTLD_GLOBAL, or use the C library's malloc().",
+                    file, one.symbol);
+      return false;
+    }
+  }
+  handle_ = dlopen(path, mode);
   if (handle_ != nullptr) return true;
   const char* const error = dlerror();
   copy_text(why, size, error == nullptr ? "it cannot be loaded" : error);
