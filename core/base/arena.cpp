@@ -65,7 +65,7 @@ class Arena::Tasks {
     return true;
   }
 
-  // Returns false if there is none.
+  // Takes the oldest task. Returns false if all were taken.
   bool take(Item* out) noexcept {
     const std::lock_guard lock(mutex_);
     if (first_ == items_.size()) return false;

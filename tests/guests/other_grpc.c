@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stands for a library that contains parts of another gRPC and of another TLS library and exports them, like
- * TensorFlow's. Whoever calls these functions instead of its own gRPC's dies.
+ * TensorFlow's. A library that calls these functions instead of those of its own gRPC aborts the process.
  */
 #include <stdlib.h>
 

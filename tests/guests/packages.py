@@ -16,7 +16,7 @@ import venv
 from pathlib import Path
 
 PROGRAM = Path(__file__).resolve().with_name("packages_program.py")
-# What is installed, and the packages to use.
+# The packages to install, and the steps of packages_program.py that use them.
 SETS = {
     "tensorflow": (["tensorflow-cpu"], ["tensorflow", "import:tensorflow"]),
     "torch": (["torch", "numpy"], ["torch", "import:torch"]),

@@ -46,7 +46,7 @@ static void run(void *plugin) {
 
 enum { ROUNDS = 1000, SETTLED = 100 };
 
-/* What a host does that loads its plugins anew whenever their files change. libdist remains loaded, and nothing may be
+/* Some hosts load a plugin again whenever its file changes. libdist remains loaded, and nothing may be
  * added to the process from round to round. oneTBB threads come and go, and there are fewer of them than CPUs. */
 static void load_run_unload(const char *path) {
   process_sizes settled = {0};
