@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <thread>
+#include <vector>
 
+#include "core/base/os/library.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/start_arena.hpp"
 
@@ -28,36 +31,120 @@ void prepare_worker() noexcept {
 
 }  // namespace
 
-class Arena::Started final : public Counted {
+// Tasks that were submitted, in order. oneTBB's threads take one for each closure that was enqueued, and
+// wait_for_tasks() takes those that oneTBB has not started. A closure keeps this object alive, because oneTBB may run it
+// after the arena was destroyed. For the same reason the object is not in the host's memory.
+class Arena::Tasks {
  public:
-  Started(Memory& memory, int max_threads) : Counted(memory) { start_arena(arena_, max_threads); }
-  tbb::task_arena& arena() noexcept { return arena_; }
+  struct Item {
+    Task task;
+    void* context;
+    uint32_t number;
+    uint64_t ticket;
+  };
+
+  uint64_t add(Task task, void* context, uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    if (first_ > 0 && items_.size() == items_.capacity()) {  // reuse the room of those that were taken
+      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    items_.push_back({task, context, number, ++tickets_});
+    unfinished_.fetch_add(1, std::memory_order_relaxed);
+    return tickets_;
+  }
+
+  // Returns false if the task was taken.
+  bool remove(uint64_t ticket) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(items_.begin() + static_cast<std::ptrdiff_t>(first_), items_.end(),
+                                    [&](const Item& item) { return item.ticket == ticket; });
+    if (found == items_.end()) return false;
+    items_.erase(found);
+    finish();
+    return true;
+  }
+
+  // Takes the oldest task. Returns false if all were taken.
+  bool take(Item* out) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (first_ == items_.size()) return false;
+    *out = items_[first_++];
+    if (first_ == items_.size()) {
+      items_.clear();
+      first_ = 0;
+    }
+    return true;
+  }
+
+  // Closures that oneTBB holds.
+  void hand_over() noexcept { closures_.fetch_add(1, std::memory_order_relaxed); }
+  void came_back() noexcept { closures_.fetch_sub(1, std::memory_order_release); }
+  bool all_came_back() const noexcept { return closures_.load(std::memory_order_acquire) == 0; }
+
+  // release: what the task did happens before what follows a wait for it.
+  void finish() noexcept { unfinished_.fetch_sub(1, std::memory_order_release); }
+  bool all_finished() const noexcept { return unfinished_.load(std::memory_order_acquire) == 0; }
 
  private:
-  tbb::task_arena arena_;
+  std::mutex mutex_;
+  std::vector<Item> items_;
+  std::size_t first_ = 0;  // those before it were taken
+  uint64_t tickets_ = 0;
+  std::atomic<int> unfinished_{0};
+  std::atomic<int> closures_{0};
 };
 
-void start_arena(tbb::task_arena& arena, int width) {
-  enum State { kNotTried, kWorks, kUnusable };
-  static std::atomic<State> state{kNotTried};
+class Arena::Started final : public Counted {
+ public:
+  Started(Memory& memory, int max_threads) : Counted(memory) { arena_.start(max_threads); }
+  TbbArena& arena() noexcept { return arena_; }
+  const std::shared_ptr<Tasks>& tasks() const noexcept { return tasks_; }
+
+ private:
+  std::shared_ptr<Tasks> tasks_ = std::make_shared<Tasks>();
+  TbbArena arena_;
+};
+
+namespace {
+
+constinit std::atomic<bool> given_up{false};
+
+}  // namespace
+
+bool TbbArena::usable() noexcept { return !given_up.load(std::memory_order_relaxed); }
+void TbbArena::give_up() noexcept { given_up.store(true, std::memory_order_relaxed); }
+
+void TbbArena::start(int width) {
+  static std::atomic<bool> works{false};
   static std::mutex first;
-  if (state.load(std::memory_order_acquire) != kWorks) {
+  if (!usable()) throw std::bad_alloc();
+  if (!works.load(std::memory_order_acquire)) {
     const std::lock_guard lock(first);
-    if (state.load(std::memory_order_relaxed) == kUnusable) throw std::bad_alloc();
-    if (state.load(std::memory_order_relaxed) == kNotTried) {
-      state.store(kUnusable, std::memory_order_relaxed);
-      (void)tbb::info::default_concurrency();
-      arena.initialize(width);
-      state.store(kWorks, std::memory_order_release);
+    if (!usable()) throw std::bad_alloc();
+    if (!works.load(std::memory_order_relaxed)) {
+      stay_loaded();
+      try {
+        (void)tbb::info::default_concurrency();
+        arena_.initialize(width);
+      } catch (...) {
+        give_up();
+        throw;
+      }
+      works.store(true, std::memory_order_release);
       return;
     }
   }
-  arena.initialize(width);
+  arena_.initialize(width);
 }
 
 bool Arena::start() noexcept {
+  if (!TbbArena::usable()) return false;
   try {
-    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
+    std::call_once(once_, [this] {
+      started_ = make_counted<Started>(memory_, max_threads_);
+      has_started_.store(true, std::memory_order_release);
+    });
     return true;
   } catch (const std::exception&) {
     return false;
@@ -72,31 +159,46 @@ Arena::Arena(Memory& memory, int max_threads, const CpuSet* cpus, Bounds bounds,
       bounds_(bounds),
       executor_(executor) {}
 
-Arena::~Arena() { wait_for_tasks(); }
+Arena::~Arena() {
+  wait_for_tasks();
+  if (!has_started_.load(std::memory_order_acquire)) return;
+  // oneTBB frees an arena only when it has run all that was enqueued there.
+  while (!started_->tasks()->all_came_back() && TbbArena::usable()) yield_this_thread();
+}
 
 void Arena::wait_for_tasks() const noexcept {
-  // acquire: pairs with the release at the end of a task.
-  while (submitted_.load(std::memory_order_acquire) != 0) yield_this_thread();
+  if (!has_started_.load(std::memory_order_acquire)) return;
+  Tasks& tasks = *started_->tasks();
+  for (Tasks::Item item; tasks.take(&item);) {
+    item.task(item.context, item.number);
+    tasks.finish();
+  }
+  while (!tasks.all_finished()) yield_this_thread();
 }
 
 Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
   if (!start()) return fail(DIST_RESOURCE_EXHAUSTED, "no memory: oneTBB could not start");
+  const std::shared_ptr<Tasks>& tasks = started_->tasks();
   try {
     for (int i = 0; i < copies; ++i) {
-      submitted_.fetch_add(1, std::memory_order_relaxed);
+      const uint64_t ticket = tasks->add(task, context, number);
+      tasks->hand_over();
       try {
-        started_->arena().enqueue([this, task, context, number] {
+        started_->arena().enqueue([this, tasks] {
+          Tasks::Item item;
+          const bool taken = tasks->take(&item);
+          tasks->came_back();
+          if (!taken) return;  // this arena may no longer exist
           prepare_worker();
           {
             std::optional<OnCpus> here;
             if (cpus_ != nullptr) here.emplace(*cpus_, bounds_);
-            task(context, number);
+            item.task(item.context, item.number);
           }
-          submitted_.fetch_sub(1, std::memory_order_release);
+          tasks->finish();
         });
       } catch (...) {
-        submitted_.fetch_sub(1, std::memory_order_relaxed);
-        throw;
+        if (tasks->remove(ticket)) throw;
       }
     }
   } catch (const std::exception& error) {
@@ -121,7 +223,7 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
       return kOk;
     }
     const std::thread::id caller = std::this_thread::get_id();
-    started_->arena().execute([&] {
+    started_->arena().get().execute([&] {
       // Isolated: a part may hold a host's lock (in an update function), so no part of another loop may run
       // inside it.
       tbb::this_task_arena::isolate([&] {
@@ -140,6 +242,7 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
       });
     });
   } catch (const std::exception& error) {
+    if (executor_.execute == nullptr) started_->arena().abandon();
     return fail(DIST_RESOURCE_EXHAUSTED, "%s could not share out a loop over %d threads: %s",
                 executor_.execute != nullptr ? "the host's executor" : "oneTBB", max_threads(), error.what());
   }

@@ -47,14 +47,17 @@ class Arena {
         static_cast<const void*>(&body));
   }
 
-  // Runs task(context, number) on up to `copies` threads, now or later.
+  // Runs task(context, number) `copies` times, now or later, on oneTBB threads or in wait_for_tasks(). If this fails, it
+  // has run fewer times.
   using Task = void (*)(void* context, uint32_t number);
   Status submit(Task task, void* context, uint32_t number, int copies);
-  // Returns when no task is left, so that objects used by tasks may be destroyed.
+  // Returns when no task is left, so that objects used by tasks may be destroyed. Runs tasks that have not started,
+  // because oneTBB may have no thread for them. Must not be called while holding a lock that a task needs.
   void wait_for_tasks() const noexcept;
 
  private:
   using Part = void (*)(int64_t first, int64_t last, const void* context);
+  class Tasks;
   class Started;
 
   bool start() noexcept;
@@ -67,7 +70,7 @@ class Arena {
   const Executor executor_;
   std::once_flag once_;
   Ref<Started> started_;
-  std::atomic<int> submitted_{0};  // tasks that have not ended
+  std::atomic<bool> has_started_{false};  // started_ can be read without once_
 };
 
 }  // namespace dist

@@ -18,7 +18,7 @@ class AheadArena final : public Counted {
   // Lets a oneTBB thread run the task. Throws if there is no memory; the next call may succeed.
   template <class Task>
   void enqueue(Task&& task) {
-    if (!tasks_.is_active()) start();
+    if (!tasks_.started()) start();
     tasks_.enqueue(std::forward<Task>(task));
   }
 
@@ -27,11 +27,11 @@ class AheadArena final : public Counted {
     const std::lock_guard lock(starting_);
     // oneTBB's own width: it writes a warning to stderr when it is asked for more workers than it has, which can be
     // none if its first caller ran on one CPU.
-    if (!tasks_.is_active()) start_arena(tasks_, tbb::task_arena::automatic);
+    if (!tasks_.started()) tasks_.start(tbb::task_arena::automatic);
   }
 
   std::mutex starting_;
-  tbb::task_arena tasks_;
+  TbbArena tasks_;
 };
 
 }  // namespace dist

@@ -102,6 +102,8 @@ def cmake(scratch: Path, prefix: Path) -> None:
         run(build / name)
     assert "libdist.so.0" in needed(build / "consumer")
     assert "libdist" not in needed(build / "consumer_static")
+    exported = run("nm", "-D", "--defined-only", build / "libconsumer_plugin.so")
+    assert " dist_" not in exported, "a plugin exports the libdist that it contains"
 
 
 def uninstalled(scratch: Path, build: Path) -> None:

@@ -5,11 +5,14 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
 #include "core/base/status.hpp"
+
+#pragma weak _DYNAMIC  // see is_never_unloaded(); a static program has none
 
 namespace dist {
 
@@ -36,6 +39,43 @@ bool file_of(const void* here, char* to, std::size_t size) noexcept {
   std::fclose(maps);
   return found;
 }
+
+// Whether dlclose() cannot unload the file that contains this code. The linker defines _DYNAMIC in each file, as the
+// file's own dynamic section. Reading it takes no lock, unlike dladdr() and dlopen(), whose lock is held while the
+// constructors of a library run.
+bool is_never_unloaded() noexcept {
+  const ElfW(Dyn)* entry = _DYNAMIC;
+  if (entry == nullptr) return true;
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_DEBUG) return true;  // only programs have it
+    if (entry->d_tag == DT_FLAGS_1 && (entry->d_un.d_val & DF_1_NODELETE) != 0) return true;
+  }
+  return false;
+}
+
+// The path of the file that defines what this name refers to in most libraries of the process; "" if none does.
+const char* definer_of(const char* name) noexcept {
+  Dl_info info;
+  void* const symbol = dlsym(RTLD_DEFAULT, name);
+  return symbol != nullptr && dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+bool same_definer(const char* a, const char* b) noexcept {
+  return std::strcmp(definer_of(a), definer_of(b)) == 0;
+}
+
+// Whether the host, or a library that was loaded before the C library, has memory functions of its own.
+bool replaces_allocator() noexcept {
+  return !same_definer("malloc", "gnu_get_libc_version") || !same_definer("free", "gnu_get_libc_version") ||
+         !same_definer("_Znwm", "_ZSt9terminatev") || !same_definer("_ZdlPv", "_ZSt9terminatev");
+}
+
+// Libraries of which a program or a package may contain another version, and a symbol of each.
+struct Bundled {
+  const char* library;
+  const char* symbol;
+};
+constexpr Bundled kBundled[] = {{"libgrpc.so", "grpc_init"}, {"libssl.so", "SSL_new"}};
 
 }  // namespace
 
@@ -65,10 +105,40 @@ bool is_loaded(const char* name_part) noexcept {
              const_cast<char*>(name_part)) != 0;
 }
 
+void stay_loaded() noexcept {
+  static std::atomic<bool> done{false};
+  if (done.load(std::memory_order_relaxed)) return;
+  static const char here = 0;
+  Dl_info info;
+  // If this fails for lack of memory, the next call tries again.
+  done.store(
+      is_never_unloaded() || (dladdr(&here, &info) != 0 && info.dli_fname != nullptr &&
+                              dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) != nullptr),
+      std::memory_order_relaxed);
+}
+
 bool file_is_there(const char* path) noexcept { return access(path, F_OK) == 0; }
 
 bool Library::load(const char* path, char* why, std::size_t size) noexcept {
-  handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  stay_loaded();
+  int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+  // Memory that crosses between libraries must come from one allocator, so they cannot be bound to each other if the
+  // host has replaced it.
+  if (!replaces_allocator()) {
+    mode |= RTLD_DEEPBIND;
+  } else {
+    for (const Bundled& one : kBundled) {
+      const char* const file = definer_of(one.symbol);
+      if (*file == '\0' || std::strstr(file, one.library) != nullptr) continue;
+      std::snprintf(why, size,
+                    "%.200s exports %s() to all libraries of this process, and malloc() is not the C "
+                    "library's. Load it "
+                    "without RTLD_GLOBAL, or use the C library's malloc().",
+                    file, one.symbol);
+      return false;
+    }
+  }
+  handle_ = dlopen(path, mode);
   if (handle_ != nullptr) return true;
   const char* error = dlerror();
   // The caller names the file.

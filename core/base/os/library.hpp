@@ -15,10 +15,19 @@ bool is_loaded(const char* name_part) noexcept;
 
 bool file_is_there(const char* path) noexcept;
 
-// A library that stays loaded until the process exits. Its symbols are not visible to other libraries.
+// Keeps the shared library that contains this code loaded until the process exits, even if the host calls dlclose():
+// libdist.so, or a plugin into which libdist is linked. Called before anything that may outlive a dlclose(): threads of
+// libdist and of oneTBB, which the plugin brought along, and destructors of thread-specific data.
+void stay_loaded() noexcept;
+
+// A library that stays loaded until the process exits. Its symbols are not visible to other libraries. It and the
+// libraries that are loaded with it use each other's symbols, even if the host makes others of the same names visible:
+// TensorFlow's package, for example, exports parts of a gRPC, a BoringSSL and a re2 to all libraries that are loaded
+// later.
 class Library {
  public:
-  // Returns false if it cannot be loaded, with the reason in `why`, which does not begin with the path.
+  // Returns false if it cannot be loaded, with the reason in `why`, which does not begin with the path. That includes a
+  // process that replaces malloc() and also exports another gRPC or TLS library.
   bool load(const char* path, char* why, std::size_t size) noexcept;
   // NULL if there is no such symbol.
   void* symbol(const char* name) const noexcept;

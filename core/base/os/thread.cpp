@@ -10,6 +10,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "core/base/os/library.hpp"
+
 namespace dist {
 
 namespace {
@@ -53,7 +55,9 @@ void yield_this_thread() noexcept { sched_yield(); }
 bool is_first_thread() noexcept { return gettid() == getpid(); }
 
 static_assert(sizeof(pthread_key_t) == sizeof(unsigned));
-ThreadKey::ThreadKey(void (*end)(void*)) noexcept : made_(pthread_key_create(&key_, end) == 0) {}
+ThreadKey::ThreadKey(void (*end)(void*)) noexcept : made_(pthread_key_create(&key_, end) == 0) {
+  stay_loaded();
+}
 bool ThreadKey::set(void* value) const noexcept { return made_ && pthread_setspecific(key_, value) == 0; }
 
 std::size_t least_stack_bytes() noexcept {
@@ -64,6 +68,7 @@ std::size_t least_stack_bytes() noexcept {
 
 Status Thread::start(void* (*main)(void*), void* argument, std::size_t stack_bytes,
                      const CpuSet* cpus) noexcept {
+  stay_loaded();
   pthread_attr_t attributes;
   int error = pthread_attr_init(&attributes);
   if (error == 0) {

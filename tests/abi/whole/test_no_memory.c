@@ -167,6 +167,25 @@ static dist_status nothing(things *t) {
 
 static dist_status run_collectives(things *t) { return dist_run(t->strategy, reduce_and_loop, NULL, NULL); }
 
+/* ---- Asynchronous collectives, which oneTBB threads process ---- */
+
+static dist_status reduce_asynchronously(dist_replica *replica, void *user_data) {
+  static float numbers[2][MANY];
+  (void)user_data;
+  float *mine = numbers[dist_replica_id(replica)];
+  const int64_t many = MANY;
+  dist_tensor tensor = {mine, DIST_F32, 1, &many, NULL};
+  dist_work *work = NULL;
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = &work;
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  if (status == DIST_OK) status = dist_work_wait(work, -1);
+  dist_work_destroy(work);
+  return status;
+}
+
+static dist_status run_works(things *t) { return dist_run(t->strategy, reduce_asynchronously, NULL, NULL); }
+
 static void end_nothing(things *t) { (void)t; }
 
 /* ---- Trials ---- */
@@ -183,6 +202,7 @@ static const piece kPieces[] = {
     {"a pass", make_dataset, make_iterator, take_batches, end_dataset},
     {"batches", make_strategy, make_batcher, submit_items, end_batcher},
     {"collectives", make_strategy, nothing, run_collectives, end_nothing},
+    {"works", make_strategy, nothing, run_works, end_nothing},
     {"a strategy", nothing, make_strategy, run_collectives, end_nothing},
 };
 
