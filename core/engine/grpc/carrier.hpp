@@ -115,8 +115,9 @@ class CarrierUser {
 class Carriers {
  public:
   virtual ~Carriers() = default;
-  // The carriers will listen on this host. Returns an empty string, or the reason for a failure.
-  virtual std::string start(const std::string& host) noexcept = 0;
+  // The carriers will listen on this host. A carrier fails if the peer's system does not acknowledge data for a lease.
+  // Returns an empty string, or the reason for a failure.
+  virtual std::string start(const std::string& host, int64_t lease_ns) noexcept = 0;
   // Returns NULL on failure, with the reason in `why`. `sends`: this end is the sender.
   virtual CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, std::string* why) noexcept = 0;
 };

@@ -39,7 +39,7 @@ std::string Endpoint::start() {
   if (hub() && job_ == JobIdentity{}) job_ = incarnation_;
   if (carriers_ != nullptr) {
     // Never on all interfaces: the first client that connects to a carrier's port is taken for the peer.
-    const std::string why = carriers_->start(host_of(config_.address(config_.me)));
+    const std::string why = carriers_->start(host_of(config_.address(config_.me)), config_.lease_ns);
     if (!why.empty()) return why;
   }
   grpc::ServerBuilder builder;
