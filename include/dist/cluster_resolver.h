@@ -150,8 +150,8 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
 /**
  * Passes each host of a Slurm host list, such as "n[01-03,7],m1", to `fn`, in the order of `scontrol show hostnames`.
  *
- * Commas and blanks separate hosts. A host is a name with any number of brackets anywhere in it. Brackets contain numbers
- * and ascending ranges of ASCII digits. All numbers of a range are padded to the width of its first number; a
+ * Commas and blanks separate hosts. A host is a name with any number of brackets anywhere in it. Brackets contain
+ * numbers and ascending ranges of ASCII digits. All numbers of a range are padded to the width of its first number; a
  * blank next to it counts towards the width (n[ 1-2] is n01, n02). With two brackets, the second one changes faster:
  * n[1-2]s[1-2] is n1s1, n1s2, n2s1, n2s2. Unlike in Slurm, text may follow the last bracket, as in n[1-2]-ib. Malformed
  * brackets, such as n[1-], are rejected.
