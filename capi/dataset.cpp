@@ -78,6 +78,7 @@ dist_status create(const char* call, dist_strategy* strategy, const dist_dataset
     const CallInProgress here(capi::unwrap(strategy), call);
     Ref<Dataset> dataset;
     DIST_TRY(make(capi::unwrap(strategy), wanted, &dataset));
+    dataset->handle().open(capi::unwrap(strategy).handles(), LiveHandles::kDataset, nullptr);
     *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());
     return kOk;
   });
@@ -234,6 +235,10 @@ Status create(dist_dataset* dataset, const Position* position, const char* call,
   Ref<Iterator> iterator;
   DIST_TRY(position == nullptr ? Iterator::create(*unwrap_dataset(dataset), &iterator)
                                : Iterator::create_at(*unwrap_dataset(dataset), *position, &iterator));
+  // A dataset that has been handed over to a function's caller is not listed, and neither are its iterators.
+  if (LiveHandles* const list = unwrap_dataset(dataset)->handle().list(); list != nullptr) {
+    iterator->handle().open(*list, LiveHandles::kIterator, nullptr);
+  }
   *out_iterator = reinterpret_cast<dist_iterator*>(iterator.take());
   return kOk;
 }

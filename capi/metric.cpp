@@ -46,6 +46,7 @@ dist_status dist_metric_create(dist_strategy* strategy, int32_t kind, const char
     DIST_TRY(self.check_cross_replica("dist_metric_create"));
     Ref<Metric> metric;
     DIST_TRY(Metric::create(self.memory(), self.replicas().local(), kind, name, &metric));
+    metric->handle().open(self.handles(), LiveHandles::kMetric, nullptr);
     *out_metric = wrap(metric.take());
     return kOk;
   });
@@ -94,7 +95,9 @@ dist_variable* dist_metric_variable(const dist_metric* metric) {
 }
 
 void dist_metric_destroy(dist_metric* metric) {
-  if (metric != nullptr) unwrap(metric)->release();
+  if (metric == nullptr) return;
+  unwrap(metric)->handle().close();
+  unwrap(metric)->release();
 }
 
 dist_status dist_average_loss(dist_replica* replica, const dist_tensor* per_example_loss,

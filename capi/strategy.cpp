@@ -77,7 +77,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
-    DIST_TRY(require_zero(given.reserved2, "dist_strategy_options.reserved2"));
+    DIST_TRY(require_flag(given.late_destroys, "late_destroys"));
     DIST_TRY(require_flag(given.move_host_threads, "move_host_threads"));
     DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
                         "options->num_devices"));
@@ -114,6 +114,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.helper_threads = given.helper_threads == 1;
     wanted.move_host_threads = given.move_host_threads == 1;
     wanted.recorded_events = given.recorded_events;
+    wanted.late_destroys = given.late_destroys == 1;
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;

@@ -133,6 +133,7 @@ dist_status dist_variable_create(dist_strategy* strategy, const dist_tensor* ini
     Ref<Variable> variable;
     DIST_TRY(create_variable(unwrap(strategy).cross_replica(), home_of(unwrap(strategy)), wanted,
                              first.value(), &variable));
+    variable->handle().open(unwrap(strategy).handles(), LiveHandles::kVariable, variable->name());
     *out_variable = wrap(variable.take());
     return kOk;
   });

@@ -115,6 +115,9 @@ type SlurmJob struct {
 }
 
 // NewSlurmResolver returns a resolver for a Slurm step. It reads the environment once, during this call.
+//
+// The ranks are placed on the hosts as SLURM_DISTRIBUTION specifies: block (the default), cyclic or plane=N. Any
+// other distribution over several hosts is an error.
 func NewSlurmResolver(slurm SlurmOptions, options *ResolverOptions) (*ClusterResolver, error) {
 	var u uses
 	native := cdist.NewDist_slurm_options()
@@ -359,7 +362,7 @@ func (s *Strategy) ClusterResolver() (*ClusterResolver, error) {
 	return r, nil
 }
 
-// SlurmHosts returns the hosts of a Slurm host list such as "n[01-03],m1".
+// SlurmHosts returns the hosts of a Slurm host list such as "n[01-03],m1", in the order of scontrol show hostnames.
 func SlurmHosts(hostList string) ([]string, error) {
 	var u uses
 	hostList = u.text(hostList)

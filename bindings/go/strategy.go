@@ -192,6 +192,7 @@ func New(options Options) (*Strategy, error) {
 	native.SetNetwork(u.network(options.Network))
 	native.SetBudget(u.budget(options.Budget))
 	native.SetHelper_threads(intOf(options.HelperThreads))
+	native.SetLate_destroys(1) // cleanups destroy objects at any time
 	numThreads := u.numThreads(options.Executor)
 	native.SetTransport(int32Of(int(options.Transport)))
 	native.SetReform(int32Of(int(options.Reform)))

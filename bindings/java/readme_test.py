@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles and runs the programs of README.md as a stranger would: with the jar alone, in a folder of their own.
 
-usage: readme_test.py JAVA JAVAC JAR [DIST_LAUNCH MODULE_FOLDER]
+usage: readme_test.py JAVA JAVAC JAR [DIST_LAUNCH]
 """
 
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 
-def main(java, javac, jar, launch=None, modules=None):
+def main(java, javac, jar, launch=None):
     text = (Path(__file__).resolve().parent / "README.md").read_text(encoding="utf-8")
     sources = re.findall(r"```java\n(.*?)```", text, re.DOTALL)
     programs = {re.search(r"public class (\w+)", source)[1]: source for source in sources}
@@ -25,8 +24,7 @@ def main(java, javac, jar, launch=None, modules=None):
             subprocess.run([javac, "-Xlint:all", "-Werror", "-cp", jar, f"{name}.java"], cwd=folder, check=True)
 
         def printed(*command):
-            environment = {**os.environ, **({"DIST_MODULE_FOLDER": modules} if modules else {})}
-            return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+            return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
 
         for name in ("Hello", "Answers"):
             came = printed(java, "-cp", f"{jar}:.", name)

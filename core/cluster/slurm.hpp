@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses Slurm's description of a step: host lists, tasks per host, and which task is where.
+// Parses Slurm's description of a step: host lists, tasks per host, and the distribution of ranks over the hosts.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace dist {
 
-// Expands "n[01-03,7],m1" to n01, n02, n03, n7, m1; at most DIST_MAX_CLUSTER_TASKS names, each shorter than
-// an address.
+// Expands "n[01-03,7],m1" to n01, n02, n03, n7, m1, in Slurm's order; at most DIST_MAX_CLUSTER_TASKS names, each
+// shorter than an address.
 Status expand_host_list(const char* text, std::pmr::vector<std::pmr::string>* out);
 
 // Expands "2(x3),1" to 2, 2, 2, 1.
@@ -44,9 +44,10 @@ struct SlurmOptions {
 // A step: its cluster, and the place of this process in it.
 class SlurmStep {
  public:
-  explicit SlurmStep(Memory& memory) : memory_(memory), hosts_(&memory) {}
+  explicit SlurmStep(Memory& memory) : memory_(memory), hosts_(&memory), places_(&memory) {}
 
-  // FAILED_PRECONDITION if a variable is missing, or if jobs and hosts have different numbers of tasks.
+  // FAILED_PRECONDITION if a variable is missing, if jobs and hosts have different numbers of tasks, or if the order of
+  // the ranks on the hosts is not known.
   // INVALID_ARGUMENT if the lists of hosts and tasks differ in length, or if a host appears twice.
   Status read(const SlurmOptions& options);
 
@@ -65,10 +66,19 @@ class SlurmStep {
     std::pmr::string host;
     int32_t tasks;
   };
+  // The host of a rank, and its index among the ranks of that host.
+  struct Place {
+    int32_t host;
+    int32_t index;
+  };
   Status read_rank(const SlurmOptions& options) noexcept;
   Status read_hosts(const SlurmOptions& options);
   Status add_hosts(std::span<std::pmr::string> hosts, std::span<const int32_t> tasks, int32_t on_each);
+  Status check_twice() const;
   Status count_tasks() noexcept;
+  Status distribute();
+  Status check_place(const SlurmOptions& options) const noexcept;
+  Status check_variable(const char* name, const char* what, int32_t expected) const noexcept;
   Status share_gpus(const SlurmOptions& options) noexcept;
   Status place(const SlurmOptions& options);
   Status check_sum(std::span<const SlurmJob> jobs, const char* source) const noexcept;
@@ -76,7 +86,8 @@ class SlurmStep {
   void place_gpus() noexcept;
 
   Memory& memory_;
-  std::pmr::vector<HostTasks> hosts_;  // sorted by name
+  std::pmr::vector<HostTasks> hosts_;  // in Slurm's order
+  std::pmr::vector<Place> places_;     // of each rank
   Ref<ClusterSpec> spec_;
   const char* own_job_ = nullptr;
   int32_t own_index_ = DIST_TASK_UNSET;

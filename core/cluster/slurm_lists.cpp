@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -15,109 +16,200 @@ Status check_length(const char* text, const char* what) noexcept {
   return invalid_argument("%s has more than %d bytes", what, DIST_MAX_CLUSTER_TEXT_BYTES - 1);
 }
 
-// Parses host lists like TensorFlow.
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
+
+std::string_view trimmed(std::string_view text) noexcept {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// Expands host lists like `scontrol show hostnames`, except that malformed brackets are rejected. Text may also follow
+// the last bracket.
 class HostList {
  public:
-  explicit HostList(std::pmr::vector<std::pmr::string>* out) : out_(*out) {}
+  HostList(std::pmr::memory_resource* memory, std::pmr::vector<std::pmr::string>* out)
+      : memory_(memory), out_(*out) {}
 
-  // Commas outside of brackets separate hosts.
+  // Commas and blanks outside of brackets separate hosts.
   Status read(std::string_view text) {
     bool in_brackets = false;
     std::size_t begin = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
-      if (in_brackets) {
-        if (text[i] == '[') return no_part(text.substr(begin));
-        in_brackets = text[i] != ']';
-      } else if (text[i] == '[') {
-        in_brackets = true;
-      } else if (text[i] == ',') {
-        if (i == begin) return invalid_argument("the list of hosts has an empty part, before byte %zu", i);
+      const char c = text[i];
+      if (in_brackets ? c == '[' : c == ']') return bad_part(text.substr(begin));
+      if (c == '[' || c == ']') {
+        in_brackets = c == '[';
+      } else if (!in_brackets && (c == ',' || c == ' ' || c == '\t')) {
         DIST_TRY(part(text.substr(begin, i - begin)));
         begin = i + 1;
       }
     }
-    return begin == text.size() ? kOk : part(text.substr(begin));
+    if (in_brackets) return bad_part(text.substr(begin));
+    return part(text.substr(begin));
   }
 
  private:
+  // Numbers of a bracket, padded with leading zeros to `width` digits.
+  struct Range {
+    int64_t first;
+    int64_t last;
+    std::size_t width;
+  };
+  // A bracket, and the text before it.
+  struct Bracket {
+    explicit Bracket(std::pmr::memory_resource* memory) : ranges(memory) {}
+    std::string_view before;
+    std::pmr::vector<Range> ranges;
+    std::size_t range = 0;  // the current number
+    int64_t number = 0;
+
+    void rewind() noexcept {
+      range = 0;
+      number = ranges[0].first;
+    }
+    // Moves to the next number; false after the last one.
+    bool advance() noexcept {
+      if (number < ranges[range].last) return ++number, true;
+      if (++range == ranges.size()) return false;
+      number = ranges[range].first;
+      return true;
+    }
+  };
+
   static constexpr std::size_t kQuoted = 64;
   static void quote(std::string_view text, char (&out)[kQuoted]) noexcept {
     std::snprintf(out, kQuoted, "%.*s", static_cast<int>(std::min(text.size(), kQuoted - 1)), text.data());
   }
 
-  static Status no_part(std::string_view text) noexcept {
+  static Status bad_part(std::string_view text) noexcept {
     char quoted[kQuoted];
     quote(text, quoted);
     return invalid_argument(
-        "the list of hosts has \"%s\", which cannot be read; each host is a name, or a name with "
-        "numbers in one pair of brackets at its end, as n[01-03,7]",
+        "the list of hosts has \"%s\", which cannot be read; each host must be a name, in which brackets "
+        "contain "
+        "numbers and ranges, for example n[01-03,7]",
         Shown(quoted).c_str());
   }
 
-  static Status no_range(std::string_view text) noexcept {
+  static Status bad_range(std::string_view text) noexcept {
     char quoted[kQuoted];
     quote(text, quoted);
     return invalid_argument(
-        "the list of hosts has \"%s\" in brackets, but must be one number, or two with a dash between them, "
-        "as 01-03, each of digits alone and below 2^31 (32 bits with the sign)",
-        Shown(quoted).c_str());
+        "the list of hosts has \"%s\" in brackets, but must have a number of at most %d digits there, or an "
+        "ascending "
+        "range of two such numbers, for example 01-03",
+        Shown(quoted).c_str(), kMaxDigits);
+  }
+
+  static Status too_many_hosts() noexcept {
+    return invalid_argument("the list of hosts has more than %d hosts", DIST_MAX_CLUSTER_TASKS);
+  }
+
+  static Status too_long_name() noexcept {
+    return invalid_argument("the list of hosts has a name of more than %d bytes", DIST_MAX_ADDRESS_BYTES - 1);
   }
 
   // Digits, which may be surrounded by blanks as in TensorFlow.
-  static bool read_number(std::string_view text, int32_t* out) noexcept {
-    return text.find_first_of("+_") == std::string_view::npos && int_of(text, "a number", out).ok();
+  static bool read_number(std::string_view text, int64_t* out) noexcept {
+    const std::string_view digits = trimmed(text);
+    if (digits.empty() || digits.size() > kMaxDigits) return false;
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), *out);
+    return error == std::errc() && stop == digits.data() + digits.size() && *out >= 0 && digits[0] != '-';
   }
 
-  // A name, or a name with ranges at its end.
+  // A name with any number of brackets, or nothing.
   Status part(std::string_view text) {
-    const std::size_t open = text.find_first_of("[]");
-    if (open == std::string_view::npos) return add(text, 0, {});
-    if (text[open] == ']' || text.find(']') != text.size() - 1 || text.size() - open < 3)
-      return no_part(text);
-    const std::string_view prefix = text.substr(0, open);
-    std::string_view ranges = text.substr(open + 1, text.size() - open - 2);
+    if (text.empty()) return kOk;
+    std::pmr::vector<Bracket> brackets(memory_);
+    int64_t hosts = 1;
     while (true) {
-      const std::size_t comma = ranges.find(',');
-      DIST_TRY(range(prefix, ranges.substr(0, comma)));
+      const std::size_t open = text.find('[');
+      if (open == std::string_view::npos) break;
+      if (brackets.size() == DIST_MAX_ADDRESS_BYTES) return too_long_name();  // each bracket adds a digit
+      const std::size_t close = text.find(']', open);
+      Bracket& bracket = brackets.emplace_back(memory_);
+      bracket.before = text.substr(0, open);
+      int64_t numbers = 0;
+      DIST_TRY(read_ranges(text.substr(open + 1, close - open - 1), &bracket.ranges, &numbers));
+      hosts *= numbers;
+      if (hosts > DIST_MAX_CLUSTER_TASKS) return too_many_hosts();
+      bracket.rewind();
+      text.remove_prefix(close + 1);
+    }
+    if (hosts + static_cast<int64_t>(out_.size()) > DIST_MAX_CLUSTER_TASKS) return too_many_hosts();
+    do {
+      DIST_TRY(add(brackets, text));
+    } while (advance(brackets));
+    return kOk;
+  }
+
+  // "01-03,7". Counts the numbers.
+  static Status read_ranges(std::string_view text, std::pmr::vector<Range>* out, int64_t* out_numbers) {
+    while (true) {
+      const std::size_t comma = text.find(',');
+      Range range = {};
+      DIST_TRY(read_range(text.substr(0, comma), &range));
+      *out_numbers += range.last - range.first + 1;
+      if (*out_numbers > DIST_MAX_CLUSTER_TASKS) return too_many_hosts();
+      out->push_back(range);
       if (comma == std::string_view::npos) return kOk;
-      ranges.remove_prefix(comma + 1);
+      text.remove_prefix(comma + 1);
     }
   }
 
   // "01-03" or a single number. The length of the first number, including blanks, determines the number of
   // digits.
-  Status range(std::string_view prefix, std::string_view text) {
+  static Status read_range(std::string_view text, Range* out) noexcept {
     const std::size_t dash = text.find('-');
     const std::string_view from = text.substr(0, dash);
     const std::string_view to = dash == std::string_view::npos ? from : text.substr(dash + 1);
-    int32_t first = 0;
-    int32_t last = 0;
-    if (!read_number(from, &first) || to.find('-') != std::string_view::npos || !read_number(to, &last)) {
-      return no_range(text);
-    }
-    for (int64_t number = first; number <= last; ++number) {
-      char digits[16];
-      std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(number));
-      DIST_TRY(add(prefix, from.size(), digits));
+    out->width = from.size();
+    if (!read_number(from, &out->first) || !read_number(to, &out->last) || out->first > out->last) {
+      return bad_range(text);
     }
     return kOk;
   }
 
-  // Pads the number with leading zeros to `width` digits.
-  Status add(std::string_view prefix, std::size_t width, std::string_view digits) {
-    if (out_.size() == DIST_MAX_CLUSTER_TASKS) {
-      return invalid_argument("the list of hosts has more than %d hosts", DIST_MAX_CLUSTER_TASKS);
+  // Moves to the next host; false after the last one. In Slurm's order the last bracket changes fastest, then the
+  // first one, then the second one, and so on.
+  static bool advance(std::pmr::vector<Bracket>& brackets) noexcept {
+    const std::size_t n = brackets.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      Bracket& bracket = brackets[i == 0 ? n - 1 : i - 1];
+      if (bracket.advance()) return true;
+      bracket.rewind();
     }
-    const std::size_t zeros = width > digits.size() ? width - digits.size() : 0;
-    if (prefix.size() + zeros + digits.size() >= DIST_MAX_ADDRESS_BYTES) {
-      return invalid_argument("the list of hosts has a name of more than %d bytes",
-                              DIST_MAX_ADDRESS_BYTES - 1);
-    }
-    std::pmr::string& host = out_.emplace_back(prefix);
-    host.append(zeros, '0').append(digits);
-    return check_name(host.c_str(), "a host");
+    return false;
   }
 
+  // Adds the current host; `end` follows the last bracket.
+  Status add(const std::pmr::vector<Bracket>& brackets, std::string_view end) {
+    char name[DIST_MAX_ADDRESS_BYTES];
+    std::size_t size = 0;
+    const auto append = [&](std::string_view text, std::size_t zeros) {
+      if (text.size() + zeros >= sizeof name - size) return false;
+      std::memset(name + size, '0', zeros);
+      std::memcpy(name + size + zeros, text.data(), text.size());
+      size += zeros + text.size();
+      return true;
+    };
+    for (const Bracket& bracket : brackets) {
+      char digits[24];
+      const char* const stop = std::to_chars(digits, digits + sizeof digits, bracket.number).ptr;
+      const std::string_view number(digits, static_cast<std::size_t>(stop - digits));
+      const std::size_t width = bracket.ranges[bracket.range].width;
+      if (!append(bracket.before, 0) || !append(number, width > number.size() ? width - number.size() : 0)) {
+        return too_long_name();
+      }
+    }
+    if (!append(end, 0)) return too_long_name();
+    return check_name(out_.emplace_back(name, size).c_str(), "a host");
+  }
+
+  static constexpr int kMaxDigits = 18;
+
+  std::pmr::memory_resource* memory_;
   std::pmr::vector<std::pmr::string>& out_;
 };
 
@@ -142,7 +234,7 @@ bool read_repeated(std::string_view text, int32_t* number, int32_t* times) noexc
 
 Status expand_host_list(const char* text, std::pmr::vector<std::pmr::string>* out) {
   DIST_TRY(check_length(text, "the list of hosts"));
-  return HostList(out).read(text);
+  return HostList(out->get_allocator().resource(), out).read(text);
 }
 
 Status expand_tasks_per_node(const char* text, std::pmr::vector<int32_t>* out) {

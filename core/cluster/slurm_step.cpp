@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <strings.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "core/base/text.hpp"
@@ -35,6 +38,46 @@ Status option_or_variable(const char* given, const char* option, const char* nam
   return variable(name, out);
 }
 
+bool same_word(std::string_view text, std::string_view word) noexcept {
+  return text.size() == word.size() && strncasecmp(text.data(), word.data(), word.size()) == 0;
+}
+
+Status read_plane_size(std::string_view text, const char* source, int32_t* out) noexcept {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  if (error == std::errc() && stop == text.data() + text.size() && *out > 0) return kOk;
+  return invalid_argument("%s must have a number of tasks, at least 1, as the size of a plane", source);
+}
+
+// Reads from SLURM_DISTRIBUTION how many consecutive ranks a host gets before the next one gets some. Only its first
+// word is about hosts, for example cyclic in "cyclic:block,NoPack"; the others are about the CPUs of a host.
+Status read_plane(int32_t num_tasks, std::size_t num_hosts, const char* hosts_source, int32_t* out) noexcept {
+  constexpr const char* kName = "SLURM_DISTRIBUTION";
+  const char* const given = environment_text(kName);
+  const std::string_view text = given == nullptr ? "" : given;
+  const std::string_view word = text.substr(0, text.find_first_of(":,"));
+  *out = std::max(num_tasks, 1);
+  for (const char* const block : {"", "*", "block", "pack", "nopack"}) {
+    if (same_word(word, block)) return kOk;
+  }
+  if (same_word(word, "cyclic")) return *out = 1, kOk;
+  constexpr std::string_view kPlane = "plane=";
+  if (same_word(word.substr(0, kPlane.size()), kPlane)) {
+    return read_plane_size(word.substr(kPlane.size()), kName, out);
+  }
+  if (same_word(word, "plane")) {
+    constexpr const char* kSize = "SLURM_DIST_PLANESIZE";
+    const char* const size = environment_text(kSize);
+    if (size != nullptr) return read_plane_size(size, kSize, out);
+    return failed_precondition("%s is \"%s\", but %s is not set", kName, Shown(given).c_str(), kSize);
+  }
+  if (num_hosts == 1) return kOk;
+  return failed_precondition(
+      "%s is \"%s\", so libdist cannot tell which ranks are on which of the %zu hosts of %s. Start the step "
+      "with "
+      "--distribution=block, cyclic or plane=N, or list the workers in TF_CONFIG.",
+      kName, Shown(given).c_str(), num_hosts, hosts_source);
+}
+
 }  // namespace
 
 Status SlurmStep::read(const SlurmOptions& options) {
@@ -45,6 +88,8 @@ Status SlurmStep::read(const SlurmOptions& options) {
   DIST_TRY(at_least_0(options.gpus_per_task, "gpus_per_task"));
   DIST_TRY(read_rank(options));
   DIST_TRY(read_hosts(options));
+  DIST_TRY(distribute());
+  DIST_TRY(check_place(options));
   DIST_TRY(share_gpus(options));
   return place(options);
 }
@@ -86,15 +131,19 @@ Status SlurmStep::add_hosts(std::span<std::pmr::string> hosts, std::span<const i
   for (std::size_t i = 0; i < n; ++i) {
     hosts_.push_back({std::move(hosts[i]), on_each != 0 ? on_each : tasks[i]});
   }
-  std::sort(hosts_.begin(), hosts_.end(),
-            [](const HostTasks& a, const HostTasks& b) { return a.host < b.host; });
-  const auto twice = std::adjacent_find(
-      hosts_.begin(), hosts_.end(), [](const HostTasks& a, const HostTasks& b) { return a.host == b.host; });
-  if (twice != hosts_.end()) {
-    return invalid_argument("%s has the host \"%s\" twice; each host must be in it once", hosts_source_,
-                            Shown(twice->host.c_str()).c_str());
-  }
+  DIST_TRY(check_twice());
   return count_tasks();
+}
+
+Status SlurmStep::check_twice() const {
+  std::pmr::vector<std::string_view> names(&memory_);
+  names.reserve(hosts_.size());
+  for (const HostTasks& one : hosts_) names.push_back(one.host);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return kOk;
+  return invalid_argument("%s has the host \"%s\" twice; each host must be in it once", hosts_source_,
+                          Shown(twice->data()).c_str());
 }
 
 Status SlurmStep::count_tasks() noexcept {
@@ -108,6 +157,51 @@ Status SlurmStep::count_tasks() noexcept {
   }
   num_tasks_ = static_cast<int32_t>(sum);
   return kOk;
+}
+
+// Finds the place of every rank. In each round, each host in turn gets `plane` ranks, or as many as it has left.
+Status SlurmStep::distribute() {
+  int32_t plane = 0;
+  DIST_TRY(read_plane(num_tasks_, hosts_.size(), hosts_source_, &plane));
+  places_.reserve(static_cast<std::size_t>(num_tasks_));
+  std::pmr::vector<Place> left(&memory_);  // the hosts that have ranks left, and the index of the next one
+  left.reserve(hosts_.size());
+  for (std::size_t i = 0; i < hosts_.size(); ++i) left.push_back({static_cast<int32_t>(i), 0});
+  while (!left.empty()) {
+    for (Place& next : left) {
+      const int32_t tasks = hosts_[static_cast<std::size_t>(next.host)].tasks;
+      const int32_t stop = next.index + std::min(plane, tasks - next.index);
+      for (; next.index < stop; ++next.index) places_.push_back(next);
+    }
+    std::erase_if(left, [this](const Place& next) {
+      return next.index == hosts_[static_cast<std::size_t>(next.host)].tasks;
+    });
+  }
+  return kOk;
+}
+
+// Slurm also tells each process its place, which reveals a distribution that is not known here. Hosts and ranks that
+// the caller chose have no such place.
+Status SlurmStep::check_place(const SlurmOptions& options) const noexcept {
+  if (options.rank != DIST_TASK_UNSET || options.host_list != nullptr) return kOk;
+  if (rank_ < 0 || rank_ >= num_tasks_) return kOk;
+  const Place& place = places_[static_cast<std::size_t>(rank_)];
+  DIST_TRY(check_variable("SLURM_NODEID", "the index of its host", place.host));
+  return check_variable("SLURM_LOCALID", "its index on the host", place.index);
+}
+
+Status SlurmStep::check_variable(const char* name, const char* what, int32_t expected) const noexcept {
+  const char* const text = environment_text(name);
+  if (text == nullptr) return kOk;
+  int32_t number = 0;
+  DIST_TRY(int_of(text, name, &number));
+  if (number == expected) return kOk;
+  const char* const given = environment_text("SLURM_DISTRIBUTION");
+  return failed_precondition(
+      "%s is %d, but with the distribution \"%s\" %s would be %d for rank %d. libdist cannot tell which "
+      "ranks are on "
+      "which host. Set SLURM_DISTRIBUTION to the distribution of the step, or list the workers in TF_CONFIG.",
+      name, number, Shown(given == nullptr ? "block" : given).c_str(), what, expected, rank_);
 }
 
 Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
@@ -137,12 +231,10 @@ Status SlurmStep::place(const SlurmOptions& options) {
   }
   std::pmr::vector<std::pmr::string> addresses(&memory_);
   addresses.reserve(static_cast<std::size_t>(num_tasks_));
-  for (const HostTasks& one : hosts_) {
-    for (int32_t i = 0; i < one.tasks; ++i) {
-      char digits[16];
-      std::snprintf(digits, sizeof digits, ":%d", port + i);
-      addresses.emplace_back(one.host).append(digits);
-    }
+  for (const Place& one : places_) {
+    char digits[16];
+    std::snprintf(digits, sizeof digits, ":%d", port + one.index);
+    addresses.emplace_back(hosts_[static_cast<std::size_t>(one.host)].host).append(digits);
   }
   std::pmr::vector<SlurmJob> jobs(&memory_);
   const char* source = options.has_jobs ? "jobs" : "num_tasks";
@@ -202,14 +294,7 @@ Status SlurmStep::place_jobs(std::span<SlurmJob> jobs, std::span<const std::pmr:
 }
 
 void SlurmStep::place_gpus() noexcept {
-  int32_t first = 0;
-  for (const HostTasks& one : hosts_) {
-    if (rank_ < first + one.tasks) {
-      first_gpu_ = (rank_ - first) * gpus_per_task_;
-      return;
-    }
-    first += one.tasks;
-  }
+  first_gpu_ = places_[static_cast<std::size_t>(rank_)].index * gpus_per_task_;
 }
 
 }  // namespace dist

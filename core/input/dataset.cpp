@@ -184,6 +184,7 @@ Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const 
     return invalid_argument("the function returned a handle for input pipeline %d that is not a dataset",
                             context.input_pipeline_id);
   }
+  made->handle().close();
   *out = Ref<Dataset>::adopt(made);
   return kOk;
 }
@@ -219,7 +220,9 @@ Status Dataset::create_from_function(Memory& memory, const Readers& readers, boo
 }
 
 void Dataset::close(Dataset* dataset) noexcept {
-  if (!dataset->forked()) dataset->release();
+  if (dataset->forked()) return;
+  dataset->handle_.close();
+  dataset->release();
 }
 
 Status Dataset::check_process() const noexcept {

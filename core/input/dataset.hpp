@@ -11,6 +11,7 @@
 #include <mutex>
 #include <span>
 
+#include "core/base/live_handles.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/os/affinity.hpp"
 #include "core/base/os/fork.hpp"
@@ -136,6 +137,9 @@ class Dataset final : public Counted {
   // The CPUs for its threads; NULL: any.
   const CpuSet* cpus() const noexcept { return readers_.on_cpus ? &readers_.cpus : nullptr; }
 
+  // The host's handle, until a function's caller takes the dataset over.
+  LiveHandle& handle() noexcept { return handle_; }
+
  private:
   static Status create_from_host(Memory& memory, const Readers& readers, Ref<HostSource> host,
                                  const DatasetOptions& options, Ref<Dataset>* out);
@@ -158,6 +162,7 @@ class Dataset final : public Counted {
   Ref<Source> source_;
   std::atomic<uint64_t> passes_{0};
   const Ref<AheadArena> arena_;
+  LiveHandle handle_;
 };
 
 }  // namespace dist

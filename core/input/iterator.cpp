@@ -87,7 +87,9 @@ void Iterator::begin(uint64_t number) {
 }
 
 void Iterator::close(Iterator* iterator) noexcept {
-  if (!iterator->dataset_->forked()) iterator->release();
+  if (iterator->dataset_->forked()) return;
+  iterator->handle_.close();
+  iterator->release();
 }
 
 Iterator::Iterator(Memory& memory, Ref<Dataset> dataset, Ref<Pass> pass)

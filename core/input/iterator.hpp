@@ -53,6 +53,8 @@ class Iterator final : public Counted {
   // The beginning of the next batch.
   Status position(Position* out);
   const Dataset& dataset() const noexcept { return *dataset_; }
+  // The host's handle.
+  LiveHandle& handle() noexcept { return handle_; }
 
  private:
   struct Ticket;
@@ -86,6 +88,7 @@ class Iterator final : public Counted {
   bool ended_ = false;
   ValueRef empty_;   // with several workers: a batch without examples
   ErrorRecord end_;  // unless OK, the reason why no batches follow those in ready_
+  LiveHandle handle_;
 };
 
 }  // namespace dist

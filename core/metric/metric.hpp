@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/base/live_handles.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/metric/exact_sum.hpp"
@@ -26,6 +27,9 @@ class Metric final : public Counted {
   const char* name() const noexcept { return state_->name(); }
   // The variable for checkpoints. Its i64 sums can be redistributed exactly over another number of copies.
   Variable& state() const noexcept { return *state_; }
+
+  // The host's handle.
+  LiveHandle& handle() noexcept { return handle_; }
 
   // Checks that the metric belongs to the strategy with this memory.
   Status check_owner(const Memory& strategy_memory) const noexcept;
@@ -60,6 +64,7 @@ class Metric final : public Counted {
 
   int32_t kind_;
   Ref<Variable> state_;
+  LiveHandle handle_;
 };
 
 }  // namespace dist

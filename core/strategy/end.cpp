@@ -15,6 +15,16 @@ Status Strategy::check_companion(const char* call) noexcept {
   return failed_precondition("%s(): the strategy still has a coordinator; destroy it first", call);
 }
 
+void Strategy::warn_of_handles(const char* call) const noexcept {
+  char objects[256];
+  if (late_destroys_ || !handles_->describe(objects, sizeof objects)) return;
+  group().host().log(
+      DIST_LOG_WARNING,
+      "%s(): %s of the strategy have not been destroyed. They keep their memory until they are. Set "
+      "dist_strategy_options.late_destroys if this is intended.",
+      call, objects);
+}
+
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // A forked child does not have the threads, and waiting for them would never end: leave everything
   // unchanged.
@@ -36,6 +46,7 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   }
   if (Instances* const instances = strategy->known_instances(); instances != nullptr)
     DIST_TRY(instances->end_idle("dist_strategy_destroy"));
+  strategy->warn_of_handles("dist_strategy_destroy");
   // Threads that end inside a function get no replacement from now on, and a stuck function may hold the
   // strategy for a long time, so the threads are ended here.
   if (Instances* const instances = strategy->known_instances(); instances != nullptr) {
@@ -69,6 +80,7 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
       instances != nullptr && instances->has_stuck())
     instances->stop_clock();
   strategy->formation().close();
+  if (inside[0] == '\0') strategy->warn_of_handles("dist_strategy_shutdown");
   reforming.unlock();
   strategy->release();
   if (inside[0] == '\0') return kOk;

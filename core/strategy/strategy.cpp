@@ -373,6 +373,8 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
              options.executor),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
       variables_(memory),
+      handles_(make_counted<LiveHandles>(memory)),
+      late_destroys_(options.late_destroys),
       numbers_(make_counted<ReplicaNumbers>(memory, worker.count())),
       plan_(formation_plan(options, plan)),
       now_(make_counted<Formation>(memory, *this, plan_, std::move(worker), std::move(way),

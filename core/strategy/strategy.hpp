@@ -16,6 +16,7 @@
 
 #include "core/base/arena.hpp"
 #include "core/base/host.hpp"
+#include "core/base/live_handles.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/cluster/resolver.hpp"
@@ -65,6 +66,7 @@ struct StrategyOptions {
   std::span<const int32_t> cpus;  // that its threads may use; empty: those of the calling thread
   bool move_host_threads = false;
   int32_t recorded_events = 0;  // for each replica; 0: the default of Recorder
+  bool late_destroys = false;   // the host may destroy objects after the strategy
 };
 
 // The one-device, default and parameter-server strategies.
@@ -135,6 +137,8 @@ class Strategy final : public Counted {
   const StrategyOrigin& origin() const noexcept { return origin_; }
   const FlightRecorder& recorder() const noexcept { return formation().recorder(); }
   VariableRegistry& variables() noexcept { return variables_; }
+  // The objects that the host has created and not destroyed yet.
+  LiveHandles& handles() const noexcept { return *handles_; }
   const Devices& devices() const noexcept { return devices_; }
   // The name of a replica's device.
   Status device_of(GlobalReplica replica, const char** out_name) const noexcept;
@@ -205,6 +209,8 @@ class Strategy final : public Counted {
  private:
   ~Strategy() override;
   Status check_companion(const char* call) noexcept;
+  // Logs which objects outlive the strategy.
+  void warn_of_handles(const char* call) const noexcept;
   Formation::Plan formation_plan(const StrategyOptions& options, const Plan& plan) noexcept;
 
   const StrategyOrigin origin_;
@@ -224,6 +230,8 @@ class Strategy final : public Counted {
   Arena arena_;  // for functions called from outside of runs
   AsyncMemory async_memory_;
   VariableRegistry variables_;
+  const Ref<LiveHandles> handles_;
+  const bool late_destroys_;
   Ref<ReplicaNumbers> numbers_;
   const Formation::Plan plan_;
   std::mutex reforming_;

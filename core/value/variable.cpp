@@ -164,6 +164,7 @@ Status Variable::component(GlobalReplica replica, const char* call, dist_tensor*
 void Variable::close(Variable* variable) noexcept {
   // In a forked child the list of variables may be locked forever, so it is left unchanged.
   if (variable->memory().forked()) return;
+  variable->handle_.close();
   if (VariableRegistry* const owner = variable->registry(); owner != nullptr) {
     owner->remove(*variable);
   } else {

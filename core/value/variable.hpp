@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/live_handles.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
@@ -88,6 +89,8 @@ class Variable final : public Counted {
   // must not overlap it in any other way. Allocates nothing.
   void assign(int32_t how, LocalReplica replica, const dist_tensor& value) noexcept;
 
+  // The host's handle. Variables that a strategy owns have none.
+  LiveHandle& handle() noexcept { return handle_; }
   // Releases the holder's reference. If a strategy owns the variable, the strategy drops it. Does nothing in
   // a forked child.
   static void close(Variable* variable) noexcept;
@@ -118,6 +121,7 @@ class Variable final : public Counted {
   std::pmr::vector<std::pmr::string> names_;  // of the copies
   std::pmr::vector<std::byte*> copies_;  // one allocation each, 64-byte aligned: replicas share no cache line
   VariableRegistry* registry_ = nullptr;
+  LiveHandle handle_;
 };
 
 }  // namespace dist

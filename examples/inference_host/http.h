@@ -2,7 +2,8 @@
 //
 // An HTTP server on the loopback interface, based on libmicrohttpd. A single thread serves all connections
 // without blocking. A request is suspended before the host receives it and resumed when the host answers,
-// from any thread.
+// from any thread. If a connection arrives at the limit of connections, the one that has been idle for the longest
+// time is closed.
 #ifndef EXAMPLES_INFERENCE_HOST_HTTP_H
 #define EXAMPLES_INFERENCE_HOST_HTTP_H
 
@@ -48,8 +49,8 @@ void http_answer(exchange *e, unsigned code, const char *type, char *body, size_
 // Frees `body`.
 void http_answer_json(exchange *e, dist_status status, char *body, size_t size);
 
-// Stops accepting connections. Answers on existing connections tell the client that the connection will be
-// closed.
+// Closes the listening socket: new connections are refused. Answers on existing connections tell the client that
+// the connection will be closed.
 void http_drain(http *server);
 // Waits until all requests have been answered and the answers sent. Returns 0 if timeout_ns expires first.
 int http_await(http *server, int64_t timeout_ns);
@@ -57,7 +58,8 @@ int http_await(http *server, int64_t timeout_ns);
 // that.
 void http_counts(http *server, int64_t *out_answered, int64_t *out_gone);
 
-// Closes all connections and returns the final counts. The host must not answer afterwards.
+// Gives clients up to a second to close their idle connections, closes all connections and returns the final
+// counts. The host must not answer afterwards.
 void http_stop(http *server, int64_t *out_answered, int64_t *out_gone);
 
 #endif

@@ -10,8 +10,19 @@
 
 enum { MOST_OF_A_NUMBER = 20 };  // room for "-1.17549435e-38, " and a NUL
 
+// cJSON's strings end at a NUL, also at one that the body has as "\\u0000".
+static int has_nul(const char *body, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    if (body[i] == '\0') return 1;
+    if (body[i] == '\\' && size - i >= 6 && memcmp(body + i + 1, "u0000", 5) == 0) return 1;
+    if (body[i] == '\\') i++;  // an escaped backslash begins no other escape
+  }
+  return 0;
+}
+
 // The whole body must be one JSON value; only white space may follow.
 static cJSON *parse(const char *body, size_t size) {
+  if (has_nul(body, size)) return NULL;
   const char *end = body;
   cJSON *whole = cJSON_ParseWithLengthOpts(body, size, &end, 0);
   while (whole != NULL && end < body + size && strchr(" \t\r\n", *end) != NULL && *end != '\0') end++;

@@ -114,10 +114,20 @@ DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t stru
 /**
  * Creates a resolver for a Slurm step (TensorFlow: SlurmClusterResolver).
  *
- * Each host gets the number of tasks at its position in the list. The hosts are then sorted by name as text, as in
- * TensorFlow, so n10 comes before n9. In that order, the tasks of each host get the ports port_base, port_base + 1, and
- * so on, and the jobs, sorted by name, get the tasks one after another. The environment is read once, by this call. The
- * RPC layer is grpc unless options set another one.
+ * Each host has the number of tasks at its position in the list. The ranks are placed on the hosts like in Slurm:
+ *
+ *     SLURM_DISTRIBUTION   order of the ranks
+ *     block, or not set    first all ranks of the first host, then those of the second one, and so on
+ *     cyclic               one rank of each host in turn
+ *     plane=N              N ranks of each host in turn; for "plane" without a number, N is SLURM_DIST_PLANESIZE
+ *     anything else        not known, unless there is only one host; this call then fails
+ *
+ * Only the first word of SLURM_DISTRIBUTION counts, for example cyclic in "cyclic:block". If rank and host_list are not
+ * set, the place of this process must also agree with SLURM_NODEID and SLURM_LOCALID; otherwise this call fails.
+ * TensorFlow sorts the hosts by name instead, so that a rank can get the address of another host.
+ *
+ * The tasks of each host get the ports port_base, port_base + 1, and so on. The jobs, sorted by name, get the ranks one
+ * after another. The environment is read once, by this call. The RPC layer is grpc unless options set another one.
  *
  * If the rank is negative or belongs to no task of the step, the cluster is valid but the task is not set. The rank
  * DIST_TASK_UNSET counts as not set.
@@ -126,9 +136,11 @@ DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t stru
  * Errors   INVALID_ARGUMENT     an error of dist_cluster_resolver_create_simple(); a list of hosts or tasks is invalid,
  *                               or their lengths differ; a host occurs twice (in TensorFlow, the shorter list and the
  *                               later number count); there are no hosts; a limit is exceeded; a port is above 65535; a
- *                               number is negative; there are fewer GPUs than tasks on a host.
+ *                               number is negative; there are fewer GPUs than tasks on a host; the size of a plane or
+ *                               SLURM_NODEID is not a number.
  *          FAILED_PRECONDITION  an environment variable is not set, so this is not a Slurm step; the jobs and the hosts
- *                               have different numbers of tasks; gpus_per_task is more than a host has.
+ *                               have different numbers of tasks; gpus_per_task is more than a host has; the order of
+ *                               the ranks on the hosts is not known.
  *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
@@ -136,12 +148,13 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
     dist_cluster_resolver **out_resolver);
 
 /**
- * Passes each host of a Slurm host list, such as "n[01-03,7],m1", to `fn`, in order.
+ * Passes each host of a Slurm host list, such as "n[01-03,7],m1", to `fn`, in the order of `scontrol show hostnames`.
  *
- * A host is a name, optionally with one pair of brackets at its end that contains numbers and ranges of ASCII digits.
- * All numbers of a range are padded to the width of its first number. As in TensorFlow, a blank next to it counts
- * towards the width (n[ 1-2] is n01, n02), a descending range such as n[3-1] is empty, and a comma at the end is
- * accepted.
+ * Commas and blanks separate hosts. A host is a name with any number of brackets anywhere in it. Brackets contain
+ * numbers and ascending ranges of ASCII digits. All numbers of a range are padded to the width of its first number; a
+ * blank next to it counts towards the width (n[ 1-2] is n01, n02). With two brackets, the second one changes faster:
+ * n[1-2]s[1-2] is n1s1, n1s2, n2s1, n2s2. Unlike in Slurm, text may follow the last bracket, as in n[1-2]-ib. Malformed
+ * brackets, such as n[1-], are rejected.
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT    an argument is NULL, the list is invalid, or a limit is exceeded. `fn` has not been

@@ -132,7 +132,9 @@ typedef struct dist_strategy_options {
   /* events that the flight recorder (inspect.h) keeps per replica, 1 to 2^20, rounded up to a power of two; 0 = default
      (1024). Each reserves 128 bytes of address space, which use memory once they are written */
   int32_t recorded_events;
-  int32_t reserved2; /* 0 */
+  /* 1 = the host destroys objects after the strategy, for example in a garbage collector: dist_strategy_destroy() logs
+     no warning about them */
+  int32_t late_destroys;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
@@ -172,6 +174,11 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
 /**
  * Destroys a strategy and ends its threads. Values, variables and datasets that were created with it stay readable
  * until they are released or destroyed. Does nothing if `strategy` is NULL, or in a forked child.
+ *
+ * If variables, datasets, iterators or metrics have not been destroyed, one DIST_LOG_WARNING states how many of each
+ * kind, and the name of the first variable. They may be leaks. If you destroy them later, set
+ * dist_strategy_options.late_destroys. Variables that dist_replica_variable() creates belong to the strategy and do not
+ * count. Go, Java and Python set the option, because their garbage collectors destroy objects at any time.
  *
  * Context  Strategy, serialized.
  * Blocks   Until the threads have ended.

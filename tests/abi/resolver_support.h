@@ -15,6 +15,10 @@ static const char *const variables[] = {"TF_CONFIG",
                                         "SLURM_STEP_TASKS_PER_NODE",
                                         "WORLD_SIZE",
                                         "JOB_COMPLETION_INDEX",
+                                        "SLURM_DISTRIBUTION",
+                                        "SLURM_DIST_PLANESIZE",
+                                        "SLURM_NODEID",
+                                        "SLURM_LOCALID",
                                         "POD_NAMESPACE",
                                         "HOSTNAME"};
 

@@ -69,7 +69,7 @@ static given create_strategy(bytes* in) {
              FIELD(dist_strategy_options, reserved), FIELD(dist_strategy_options, timeout_ns),
              FIELD(dist_strategy_options, num_replicas), FIELD(dist_strategy_options, numerics),
              FIELD(dist_strategy_options, move_host_threads), FIELD(dist_strategy_options, helper_threads),
-             FIELD(dist_strategy_options, recorded_events), FIELD(dist_strategy_options, reserved2));
+             FIELD(dist_strategy_options, recorded_events), FIELD(dist_strategy_options, late_destroys));
   /* legal, but dear: hundreds of threads, and gigabytes where there are many CPUs */
   limit(&g, offsetof(dist_strategy_options, num_replicas), MOST_REPLICAS, DIST_MAX_REPLICAS);
   limit(&g, offsetof(dist_strategy_options, recorded_events), MOST_EVENTS, 1 << 20);

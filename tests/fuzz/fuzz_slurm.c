@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fuzz target: the lists of a Slurm step. The first bytes are numbers. The rest is a list of hosts, a NUL,
- * and a list of tasks.
+ * a list of tasks, a NUL, and the distribution of the tasks.
  */
 #include "tests/fuzz/resolver.h"
 
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   slurm.tasks_on_each_host = (int32_t)take_below(&in, 4);
   slurm.gpus_per_host = (int32_t)take_below(&in, 8);
   slurm.gpus_per_task = (int32_t)take_below(&in, 3);
-  char *const hosts = take_text(&in), *const tasks = take_text(&in);
+  char *const hosts = take_text(&in), *const tasks = take_text(&in), *const distribution = take_text(&in);
   size_t num_hosts = 0, num_tasks = 0;
   int32_t first[4] = {-1, -1, -1, -1};
   const dist_status listed = dist_slurm_expand_host_list(hosts, take_host, &num_hosts);
@@ -33,9 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   slurm.host_list = hosts;
   slurm.tasks_per_node = tasks;
+  setenv("SLURM_DISTRIBUTION", distribution, 1);
   dist_cluster_resolver* resolver = NULL;
   const dist_status status = dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver);
   check_made(status, resolver);
-  free(hosts), free(tasks);
+  free(hosts), free(tasks), free(distribution);
   return 0;
 }

@@ -20,7 +20,7 @@ using namespace dist;
 
 namespace {
 
-// The hosts, parted by blanks; "-": it is no list.
+// The hosts, separated by blanks, or "-" if the list is rejected. The order is that of `scontrol show hostnames`.
 std::string hosts_of(const char* text) {
   std::pmr::vector<std::pmr::string> hosts;
   if (!expand_host_list(text, &hosts).ok()) return "-";
@@ -47,17 +47,26 @@ void host_lists(void**) {
               {"n[001,1,01]", "n001 n1 n01"},
               {"n[ 1-2 ]", "n01 n02"},  // as TensorFlow: the blank counts as a digit
               {"[1-3]", "1 2 3"},
-              {"n[3-1]", ""},
+              {"n[9-10]", "n9 n10"},
+              {"n[0098-100]", "n0098 n0099 n0100"},
+              {"b7,a3", "b7 a3"},
+              {"n[1-2]s[01-03]", "n1s01 n1s02 n1s03 n2s01 n2s02 n2s03"},
+              {"n[1-2][3-4]", "n13 n14 n23 n24"},
+              {"a[1-2]b[3-4]c[5-6]", "a1b3c5 a1b3c6 a2b3c5 a2b3c6 a1b4c5 a1b4c6 a2b4c5 a2b4c6"},
+              {"rack-1-node[01-02]-x,m", "rack-1-node01-x rack-1-node02-x m"},
+              {"n[4294967296-4294967297]", "n4294967296 n4294967297"},
               {"", ""},
               {"n1,", "n1"},
-              {",n1", "-"},
-              {"n1,,n2", "-"},
+              {",n1", "n1"},
+              {"n1,,n2", "n1 n2"},
+              {"n1 \tn[2-3] ,m", "n1 n2 n3 m"},
+              {"n[3-1]", "-"},
               {"n[", "-"},
               {"n]", "-"},
               {"n[]", "-"},
-              {"n[1-2]x", "-"},
-              {"n[1-2][3-4]", "-"},
               {"n[1[2]", "-"},
+              {"n[1]]", "-"},
+              {"n[1][2", "-"},
               {"n[1-2-3]", "-"},
               {"n[1-]", "-"},
               {"n[-1]", "-"},
@@ -66,6 +75,10 @@ void host_lists(void**) {
               {"n[1_0]", "-"},
               {"n[1-+2]", "-"},
               {"n[1,]", "-"},
+              {"n[1-5/2]", "-"},
+              {"n[1-5:2]", "-"},
+              {"n[1 2]", "-"},
+              {"n[9999999999999999999]", "-"},
               {"a\nb", "-"},
               {"\xff", "-"}};
   for (const auto& row : rows) assert_string_equal(hosts_of(row.text).c_str(), row.hosts);

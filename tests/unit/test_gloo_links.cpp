@@ -2,6 +2,7 @@
 // core/engine/gloo: which connections are accepted, what is sent over them, and which data cannot use them.
 #include <dirent.h>
 #include <gloo/transport/tcp/pair.h>
+#include <linux/filter.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -277,6 +278,59 @@ void who_takes_the_place_of_a_worker_is_found_out(void**) {
 
 // ---- Their ends ----
 
+// From now on, the system drops everything that arrives at this process's TCP connections, except those with a `known`
+// port at one end. Returns how many there are.
+int lose_packets(const std::set<int>& known) {
+  sock_filter drop{BPF_RET | BPF_K, 0, 0, 0};
+  const sock_fprog all{1, &drop};
+  const auto is_tcp = [](int fd) {
+    int protocol = 0;
+    socklen_t size = sizeof protocol;
+    return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_TCP;
+  };
+  const auto port = [](int fd, decltype(getsockname)& of) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (of(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+    return static_cast<int>(ntohs(address.ss_family == AF_INET6
+                                      ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                                      : reinterpret_cast<const sockaddr_in&>(address).sin_port));
+  };
+  int lost = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    if (!is_tcp(fd)) continue;
+    const int peer = port(fd, getpeername);
+    if (peer == 0 || known.contains(peer) || known.contains(port(fd, getsockname))) continue;
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof all), 0);
+    ++lost;
+  }
+  return lost;
+}
+
+// The control links, which are not affected, do not tell that data is lost.
+void a_connection_that_loses_its_packets_ends_within_the_lease(void**) {
+  GrpcWorkers workers(2, 4096);
+  const auto briefly = [](GrpcOptions& options) { options.lease_ns = 1'000'000'000; };
+  Transport& first = workers.join_with(0, briefly);
+  Transport& second = workers.join_with(1, briefly);
+  assert_speak(first, second, 1);
+  std::set<int> known;
+  for (int w = 0; w < 2; ++w) {
+    known.insert(std::atoi(workers.address(w).substr(workers.address(w).rfind(':') + 1).c_str()));
+  }
+  assert_int_equal(lose_packets(known), 2);
+  std::byte byte{1};
+  std::byte got{0};
+  Transfer send;
+  Transfer receive;
+  second.receive(0, {.number = 2}, &got, 1, receive);
+  first.send(1, {.number = 2}, &byte, 1, send);
+  await([&] { return receive.over() && first.lost(1) && second.lost(0); });
+  assert_true(receive.end() == End::kLost);
+  first.close();
+  second.close();
+}
+
 void networks_end_while_they_meet(void**) {
   for (int i = 0; i < 20; ++i) {
     GrpcWorkers workers(2, 4096);
@@ -407,10 +461,10 @@ struct NoUser final : grpc_link::CarrierUser {
 void one_that_has_ended_does_not_start(void**) {
   CountingMemory memory;
   grpc_link::GlooCarriers carriers(*memory);
-  assert_string_equal(carriers.start("127.0.0.1").c_str(), "");
+  assert_string_equal(carriers.start("127.0.0.1", 0).c_str(), "");
   NoUser user;
   std::string why;
-  const grpc_link::CarrierRef carrier = carriers.make(user, true, 1, "127.0.0.1", &why);
+  const grpc_link::CarrierRef carrier = carriers.make(user, true, 1, "127.0.0.1", kDefaultLeaseNs, &why);
   assert_non_null(carrier.get());
   carrier->end();
   assert_true(carrier->over());
@@ -433,6 +487,7 @@ int main() {
       cmocka_unit_test(messages_of_all_sizes_arrive_both_ways_at_once),
       cmocka_unit_test(receives_come_and_go_between_the_pieces),
       cmocka_unit_test(who_takes_the_place_of_a_worker_is_found_out),
+      cmocka_unit_test(a_connection_that_loses_its_packets_ends_within_the_lease),
       cmocka_unit_test(networks_end_while_they_meet),
       cmocka_unit_test(pairs_are_as_large_as_the_library_makes_them),
       cmocka_unit_test(a_write_to_a_connection_that_is_gone_sends_no_signal),

@@ -234,7 +234,11 @@ class ClusterResolver(Native):
     def slurm(
         cls, slurm: SlurmOptions = SlurmOptions(), options: ClusterResolverOptions = ClusterResolverOptions()
     ) -> ClusterResolver:
-        """Of a step of Slurm's. What the environment says is read here."""
+        """Creates a resolver for a Slurm step. It reads the environment once, during this call.
+
+        The ranks are placed on the hosts as SLURM_DISTRIBUTION specifies: block (the default), cyclic or plane=N. Any
+        other distribution over several hosts raises FailedPrecondition.
+        """
         native = _cdist.dist_slurm_options()
         if slurm.rank is not None:
             native.has_rank, native.rank = 1, slurm.rank
@@ -342,7 +346,7 @@ class ClusterResolver(Native):
 
 
 def slurm_hosts(host_list: str) -> list[str]:
-    """The hosts of a list as Slurm writes them: "n[01-03],m1"."""
+    """Returns the hosts of a Slurm host list such as "n[01-03],m1", in the order of scontrol show hostnames."""
     text = _cdist.Text()
     text.expand_host_list(host_list)
     return str(text.text()).split("\n")[:-1]

@@ -149,6 +149,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             options.network = joined.handle
         shared = give_budget(options, budget)
         options.helper_threads, options.recorded_events = int(helper_threads), recorded_events
+        options.late_destroys = 1  # garbage collection destroys objects at any time
         if cpus:
             options.set_cpus(list(cpus), len(cpus))
         if replicas_of_workers is not None:

@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -38,6 +40,10 @@ std::ptrdiff_t receive_now(int socket, std::span<const std::span<std::byte>> par
     // The connection has been closed.
     return came != 0 ? came : (errno = ENOTCONN, -1);
   });
+}
+
+void limit_unacknowledged(int socket, unsigned milliseconds) noexcept {
+  (void)setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }
 
 bool is_ip_address(std::string_view text) noexcept {

@@ -16,6 +16,9 @@ inline constexpr std::size_t kMostSocketParts = 4;
 std::ptrdiff_t send_now(int socket, std::span<const std::span<const std::byte>> parts) noexcept;
 std::ptrdiff_t receive_now(int socket, std::span<const std::span<std::byte>> parts) noexcept;
 
+// Lets the system close a connection if data has not been acknowledged for this long, in milliseconds.
+void limit_unacknowledged(int socket, unsigned milliseconds) noexcept;
+
 // Whether the text is an IPv4 or IPv6 address.
 bool is_ip_address(std::string_view text) noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <gloo/common/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -42,7 +43,8 @@ void GlooCarrier::Ring::write(uint32_t number, const Header& header) const noexc
   std::memcpy(at(number), &header, sizeof header);
 }
 
-GlooCarrier::GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t number)
+GlooCarrier::GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t number,
+                         int64_t lease_ns)
     : Carrier(number),
       sends_(sends),
       peer_(sends ? 1 : 0),
@@ -51,6 +53,7 @@ GlooCarrier::GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bo
       in_(memory, sends ? kBackBytes : kForthBytes) {
   context_ = std::make_shared<GuardedContext>(std::move(device), 1 - peer_, this);
   context_->setTimeout(kConnectTime);
+  context_->limit_unacknowledged(std::max(milliseconds(1), milliseconds(lease_ns / 1'000'000)));
   const std::vector<char> bytes = context_->createPair(peer_)->address().bytes();
   address_.assign(bytes.begin(), bytes.end());
   proof_out_ = context_->createUnboundBuffer(own_proof_.data(), own_proof_.size());
@@ -352,9 +355,9 @@ std::string GlooCarriers::start(const std::string& host) noexcept {
 }
 
 CarrierRef GlooCarriers::make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,
-                              std::string* why) noexcept {
+                              int64_t lease_ns, std::string* why) noexcept {
   try {
-    return std::make_shared<GlooCarrier>(memory_, device(host), user, sends, attempt);
+    return std::make_shared<GlooCarrier>(memory_, device(host), user, sends, attempt, lease_ns);
   } catch (const std::exception& error) {
     *why = error.what();
     return nullptr;

@@ -44,7 +44,8 @@ using DeviceRef = std::shared_ptr<GuardedDevice>;
 class GlooCarrier final : public Carrier, public ConnectionUser {
  public:
   // Listens. Throws Gloo's exceptions and std::bad_alloc.
-  GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t attempt);
+  GlooCarrier(Memory& memory, DeviceRef device, CarrierUser& user, bool sends, uint32_t attempt,
+              int64_t lease_ns);
   ~GlooCarrier() override;
 
   const std::string& address() const noexcept override { return address_; }
@@ -141,7 +142,7 @@ class GlooCarriers final : public Carriers {
  public:
   explicit GlooCarriers(Memory& memory) noexcept : memory_(memory) {}
   std::string start(const std::string& host) noexcept override;
-  CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,
+  CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host, int64_t lease_ns,
                   std::string* why) noexcept override;
 
  private:

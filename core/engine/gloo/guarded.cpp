@@ -30,8 +30,9 @@ bool is_apart(gloo::transport::tcp::Op& op) noexcept {
 class GuardedPair final : public gloo::transport::tcp::Pair {
  public:
   GuardedPair(gloo::transport::tcp::Context* context, gloo::transport::tcp::Device* device, int rank,
-              std::chrono::milliseconds timeout, ConnectionUser* user)
-      : Pair(context, device, rank, timeout), user_(user) {}
+              std::chrono::milliseconds timeout, std::chrono::milliseconds unacknowledged,
+              ConnectionUser* user)
+      : Pair(context, device, rank, timeout), unacknowledged_(unacknowledged), user_(user) {}
   void give_up() noexcept { given_up_ = true; }
   // Ends the connection while this class still guards it. Gloo's thread may have closed it, and may still be
   // inside.
@@ -101,6 +102,9 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   void changeState(state next) noexcept override {
     no_longer_writes();  // otherwise waits for Gloo's thread
     Pair::changeState(next);
+    if (next == CONNECTED && unacknowledged_.count() > 0) {
+      limit_unacknowledged(fd_, static_cast<unsigned>(unacknowledged_.count()));
+    }
     if (next == CLOSED && user_ != nullptr) user_->closed();
   }
 
@@ -183,6 +187,7 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   std::mutex inside_;  // held by Gloo's thread
   std::atomic<bool> given_up_{false};
   std::atomic<bool> writing_{false};  // a thread is writing, under the lock
+  const std::chrono::milliseconds unacknowledged_;
   ConnectionUser* user_;
   bool begun_ = false;  // receiving a piece
   bool stopped_ = false;
@@ -219,7 +224,8 @@ void GuardedDevice::Turns::await_next(gloo::transport::tcp::Device& device) {
 
 std::unique_ptr<gloo::transport::Pair>& GuardedContext::createPair(int other) {
   auto& pair = pairs_[static_cast<std::size_t>(other)];
-  pair = std::make_unique<GuardedPair>(this, device_->get().get(), other, getTimeout(), user_);
+  pair =
+      std::make_unique<GuardedPair>(this, device_->get().get(), other, getTimeout(), unacknowledged_, user_);
   return pair;
 }
 

@@ -16,6 +16,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -83,6 +84,9 @@ class GuardedContext final : public gloo::transport::tcp::Context {
   // `user` is notified of arrivals until stop(). NULL: nobody is.
   GuardedContext(std::shared_ptr<GuardedDevice> device, int me, ConnectionUser* user)
       : Context(device->get(), me, 2), device_(std::move(device)), user_(user) {}
+  // The connection fails if the peer's system acknowledges nothing for this long. 0: it does not. Call it before
+  // createPair().
+  void limit_unacknowledged(std::chrono::milliseconds limit) noexcept { unacknowledged_ = limit; }
   ~GuardedContext() override { stop(); }
   // Throws Gloo's exceptions.
   std::unique_ptr<gloo::transport::Pair>& createPair(int other) override;
@@ -99,6 +103,7 @@ class GuardedContext final : public gloo::transport::tcp::Context {
  private:
   const std::shared_ptr<GuardedDevice> device_;
   ConnectionUser* const user_;
+  std::chrono::milliseconds unacknowledged_{0};
 };
 
 }  // namespace dist::grpc_link

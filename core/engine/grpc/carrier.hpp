@@ -118,9 +118,9 @@ class Carriers {
   // Prepares for carriers that listen on this IP address. Returns an empty string, or the reason for a failure.
   virtual std::string start(const std::string& host) noexcept = 0;
   // Returns NULL on failure, with the reason in `why`. `sends`: this end is the sender. `host`: the IP address of this
-  // machine on which the carrier listens.
+  // machine on which the carrier listens. A carrier fails if the peer's system does not acknowledge data for a lease.
   virtual CarrierRef make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,
-                          std::string* why) noexcept = 0;
+                          int64_t lease_ns, std::string* why) noexcept = 0;
 };
 
 }  // namespace dist::grpc_link

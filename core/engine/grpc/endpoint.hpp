@@ -216,6 +216,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void say(Peer& to, const Frame& frame, const std::byte* data = nullptr) noexcept;
   void say_to_all(const Frame& frame, const std::byte* data, const Peer* but) noexcept;
   bool know(Peer& peer, const Identity& incarnation) noexcept;
+  int64_t silent_since_ns(const Peer& peer) const noexcept;
   void declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept;
   void declare_left(Peer& peer, bool comes_back) noexcept;
   void leaves_unmet(Peer& peer) noexcept;

@@ -73,7 +73,7 @@ std::string Endpoint::make_carrier(const LinkRef& link, uint32_t attempt) noexce
   const std::string host = carrier_host(*link);
   if (host.empty()) return "this machine has no address that faces " + link->peer_host();
   std::string why;
-  CarrierRef carrier = carriers_->make(*this, link->outgoing, attempt, host, &why);
+  CarrierRef carrier = carriers_->make(*this, link->outgoing, attempt, host, config_.lease_ns, &why);
   if (carrier == nullptr) return "no connection of Gloo's can be made: " + why;
   Meet own;
   own.attempt = attempt;

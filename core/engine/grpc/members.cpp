@@ -195,6 +195,12 @@ void Endpoint::introduce(Peer& newcomer) noexcept {
   for (const LinkRef& each : links) each->flush();
 }
 
+// When the lease of a peer began. Peers without heartbeats to this worker may have been silent for any time.
+int64_t Endpoint::silent_since_ns(const Peer& peer) const noexcept {
+  const bool has_heartbeats = hub() || peer.number == 0;
+  return has_heartbeats ? peer.heard_ns.load(std::memory_order_relaxed) : steady_now_ns();
+}
+
 // `why` continues a sentence that begins with the worker's name. Messages that it sent before are still
 // received if its link exists, unless `at_once`.
 void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept {
@@ -214,7 +220,7 @@ void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) no
   {
     const std::scoped_lock lock(peer.in_mutex);
     wait = !at_once && peer.in != nullptr && !peer.inbox.bye();
-    if (wait && peer.in_until_ns == 0) peer.in_until_ns = steady_now_ns() + config_.lease_ns;
+    if (wait && peer.in_until_ns == 0) peer.in_until_ns = silent_since_ns(peer) + config_.lease_ns;
   }
   if (!wait) end_in(peer, Transfer::End::kLost, true);
   if (first && hub()) {

@@ -5,23 +5,72 @@
  */
 #include "../resolver_support.h"
 
+static void a_step(const char *rank, const char *hosts, const char *tasks_per_host, const char *tasks) {
+  setenv("SLURM_PROCID", rank, 1);
+  setenv("SLURM_STEP_NODELIST", hosts, 1);
+  setenv("SLURM_STEP_TASKS_PER_NODE", tasks_per_host, 1);
+  setenv("SLURM_STEP_NUM_TASKS", tasks, 1);
+}
+
 static void slurm_places_tasks_by_host(void **state) {
   (void)state;
-  setenv("SLURM_PROCID", "2", 1);
-  setenv("SLURM_STEP_NODELIST", "n[9-10],m1", 1);
-  setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2),2", 1);
-  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  a_step("2", "n[9-10],m1", "1(x2),2", "4");
   dist_cluster_resolver *resolver = NULL;
   assert_ok(dist_cluster_resolver_create_slurm(NULL, NULL, &resolver));
-  has_spec(resolver, "{\"worker\":[\"m1:8888\",\"m1:8889\",\"n10:8888\",\"n9:8888\"]}");
+  has_spec(resolver, "{\"worker\":[\"n9:8888\",\"n10:8888\",\"m1:8888\",\"m1:8889\"]}");
   has_task(resolver, "worker", 2);
-  has_master(resolver, NULL, DIST_TASK_UNSET, "grpc://n10:8888");
+  has_master(resolver, NULL, DIST_TASK_UNSET, "grpc://m1:8888");
   char ids[16];
   assert_ok(dist_cluster_resolver_gpu_ids(resolver, ids, sizeof ids));
   assert_string_equal(ids, "");
   explains(resolver, "resolver: Slurm");
   clear_environment(NULL);
   has_task(resolver, "worker", 2); /* it was read once */
+  dist_cluster_resolver_destroy(resolver);
+}
+
+/* Two hosts with three and two tasks; the step has five GPUs on each host, one for each task. */
+static void slurm_has(const char *distribution, const char *spec) {
+  setenv("SLURM_DISTRIBUTION", distribution, 1);
+  dist_slurm_options slurm = DIST_SLURM_OPTIONS_INIT;
+  slurm.gpus_per_host = 5;
+  slurm.gpus_per_task = 1;
+  dist_cluster_resolver *resolver = NULL;
+  assert_ok(dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver));
+  has_spec(resolver, spec);
+  dist_cluster_resolver_destroy(resolver);
+}
+
+static void ranks_follow_the_distribution_of_the_step(void **state) {
+  (void)state;
+  a_step("3", "b,a", "3,2", "5");
+  const char *const block = "{\"worker\":[\"b:8888\",\"b:8889\",\"b:8890\",\"a:8888\",\"a:8889\"]}";
+  const char *const cyclic = "{\"worker\":[\"b:8888\",\"a:8888\",\"b:8889\",\"a:8889\",\"b:8890\"]}";
+  const char *const plane = "{\"worker\":[\"b:8888\",\"b:8889\",\"a:8888\",\"a:8889\",\"b:8890\"]}";
+  const char *const blocks[] = {"",           "*",       "block",           "Block:cyclic", "block,NoPack",
+                                "*:*:*,Pack", "plane=3", "plane=2147483647"};
+  const char *const cyclics[] = {"cyclic", "CYCLIC", "cyclic:block", "cyclic:fcyclic:block,pack", "plane=1"};
+  for (size_t i = 0; i < COUNT_OF(blocks); i++) slurm_has(blocks[i], block);
+  for (size_t i = 0; i < COUNT_OF(cyclics); i++) slurm_has(cyclics[i], cyclic);
+  slurm_has("plane=2", plane);
+  slurm_has("plane=2:block", plane);
+  setenv("SLURM_DIST_PLANESIZE", "2", 1);
+  slurm_has("plane", plane);
+  slurm_has("plane:cyclic", plane);
+}
+
+static void gpus_follow_the_distribution_of_the_step(void **state) {
+  (void)state;
+  a_step("3", "b,a", "3,2", "5");
+  setenv("SLURM_DISTRIBUTION", "cyclic", 1);
+  dist_slurm_options slurm = DIST_SLURM_OPTIONS_INIT;
+  slurm.gpus_per_host = 6;
+  dist_cluster_resolver *resolver = NULL;
+  assert_ok(dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver));
+  char ids[16];
+  has_master(resolver, NULL, DIST_TASK_UNSET, "grpc://a:8889");
+  assert_ok(dist_cluster_resolver_gpu_ids(resolver, ids, sizeof ids));
+  assert_string_equal(ids, "2,3"); /* the second task of its host */
   dist_cluster_resolver_destroy(resolver);
 }
 
@@ -75,7 +124,8 @@ static void what_is_no_slurm_step_is_refused(void **state) {
   no_slurm(&slurm, DIST_FAILED_PRECONDITION,
            "num_tasks asks for 1 task, and host_list and tasks_per_node give the Slurm step 4 tasks");
   slurm = good, slurm.num_tasks = 5, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "asks for 5 tasks");
-  slurm = good, slurm.host_list = "n[2-1]", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "no host");
+  slurm = good, slurm.host_list = "n[2-1]", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "ascending range");
+  slurm = good, slurm.host_list = ",", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "no host");
   slurm = good, slurm.host_list = "n[",
   no_slurm(&slurm, DIST_INVALID_ARGUMENT, "\"n[\", which cannot be read");
   slurm = good, slurm.host_list = "n[1-]", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "\"1-\" in brackets");
@@ -89,6 +139,53 @@ static void what_is_no_slurm_step_is_refused(void **state) {
   no_slurm(&slurm, DIST_INVALID_ARGUMENT, "65536");
   setenv("SLURM_PROCID", "x", 1);
   slurm = good, slurm.has_rank = 0, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "SLURM_PROCID is \"x\"");
+}
+
+static void a_distribution_that_is_not_known_is_refused(void **state) {
+  (void)state;
+  a_step("1", "b,a", "1(x2)", "2");
+  const char *const planes[] = {"plane=", "plane=0", "plane=-1", "plane=x", "plane=2x", "plane=2147483648"};
+  for (size_t i = 0; i < COUNT_OF(planes); i++) {
+    setenv("SLURM_DISTRIBUTION", planes[i], 1);
+    no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_DISTRIBUTION must have a number of tasks");
+  }
+  setenv("SLURM_DISTRIBUTION", "plane", 1);
+  no_slurm(NULL, DIST_FAILED_PRECONDITION, "SLURM_DIST_PLANESIZE is not set");
+  setenv("SLURM_DIST_PLANESIZE", "", 1);
+  no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_DIST_PLANESIZE must have a number");
+  setenv("SLURM_DISTRIBUTION", "arbitrary", 1);
+  no_slurm(NULL, DIST_FAILED_PRECONDITION, "\"arbitrary\", so libdist cannot tell which ranks");
+  setenv("SLURM_DISTRIBUTION", "blocks", 1);
+  no_slurm(NULL, DIST_FAILED_PRECONDITION, "\"blocks\"");
+  a_step("1", "b", "2", "2");
+  slurm_has("arbitrary", "{\"worker\":[\"b:8888\",\"b:8889\"]}"); /* one host has all ranks */
+}
+
+/* Slurm tells each process its host, which reveals a distribution that libdist does not know. */
+static void a_place_other_than_slurms_is_refused(void **state) {
+  (void)state;
+  a_step("1", "b,a", "2(x2)", "4");
+  setenv("SLURM_NODEID", "0", 1);
+  setenv("SLURM_LOCALID", "1", 1);
+  dist_cluster_resolver *resolver = NULL;
+  assert_ok(dist_cluster_resolver_create_slurm(NULL, NULL, &resolver));
+  dist_cluster_resolver_destroy(resolver);
+  setenv("SLURM_NODEID", "1", 1);
+  no_slurm(
+      NULL, DIST_FAILED_PRECONDITION,
+      "SLURM_NODEID is 1, but with the distribution \"block\" the index of its host would be 0 for rank 1");
+  setenv("SLURM_DISTRIBUTION", "cyclic", 1);
+  no_slurm(NULL, DIST_FAILED_PRECONDITION, "SLURM_LOCALID is 1, but with the distribution \"cyclic\"");
+  setenv("SLURM_LOCALID", "0", 1);
+  assert_ok(dist_cluster_resolver_create_slurm(NULL, NULL, &resolver));
+  dist_cluster_resolver_destroy(resolver);
+  setenv("SLURM_NODEID", "x", 1);
+  no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_NODEID is \"x\"");
+  /* Hosts or ranks of the caller's choice are not Slurm's. */
+  dist_slurm_options slurm = DIST_SLURM_OPTIONS_INIT;
+  slurm.host_list = "a,b";
+  assert_ok(dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver));
+  dist_cluster_resolver_destroy(resolver);
 }
 
 /* To take the shorter one would leave tasks of the step out. */
@@ -180,8 +277,12 @@ static void slurm_lists_are_limited(void **state) {
   assert_fails(dist_slurm_expand_host_list("n[1-2147483647]", count_hosts, &n), DIST_INVALID_ARGUMENT,
                "65536 hosts");
   assert_int_equal(n, 0); /* none came before the failure */
-  assert_fails(dist_slurm_expand_host_list("n[1-2147483648]", count_hosts, &n), DIST_INVALID_ARGUMENT,
-               "32 bits");
+  assert_fails(dist_slurm_expand_host_list("n[1-9999999999999999999]", count_hosts, &n),
+               DIST_INVALID_ARGUMENT, "18 digits");
+  assert_fails(dist_slurm_expand_host_list("n[1-256][1-257]", count_hosts, &n), DIST_INVALID_ARGUMENT,
+               "65536 hosts");
+  assert_ok(dist_slurm_expand_host_list("n[1-256][1-256]", count_hosts, &n));
+  assert_int_equal(n, DIST_MAX_CLUSTER_TASKS);
   assert_ok(dist_slurm_expand_tasks_per_node("1(x65536)", NULL, 0, &n));
   assert_int_equal(n, 65536);
   assert_fails(dist_slurm_expand_tasks_per_node("1(x65537)", NULL, 0, &n), DIST_INVALID_ARGUMENT, "65536");
@@ -191,6 +292,8 @@ static void slurm_lists_are_limited(void **state) {
   assert_fails(dist_slurm_expand_host_list(text, count_hosts, &n), DIST_INVALID_ARGUMENT, "1048575 bytes");
   assert_fails(dist_slurm_expand_tasks_per_node(text, NULL, 0, &n), DIST_INVALID_ARGUMENT, "1048575 bytes");
   text[DIST_MAX_ADDRESS_BYTES] = '\0';
+  assert_fails(dist_slurm_expand_host_list(text, count_hosts, &n), DIST_INVALID_ARGUMENT, "511 bytes");
+  for (size_t i = 0; i < 3 * (size_t)DIST_MAX_ADDRESS_BYTES; i += 3) memcpy(text + i, "[1]", 4);
   assert_fails(dist_slurm_expand_host_list(text, count_hosts, &n), DIST_INVALID_ARGUMENT, "511 bytes");
   free(text);
 }
@@ -267,10 +370,18 @@ static void what_are_no_pods_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cleared(slurm_places_tasks_by_host),       cleared(slurm_options_count_before_variables),
-      cleared(what_is_no_slurm_step_is_refused), cleared(slurm_lists_are_limited),
-      cleared(slurm_lists_are_equally_long),     cleared(a_rank_beyond_the_step_has_no_task),
-      cleared(a_list_of_gpus_has_an_end),        cleared(pods_are_named_by_their_number),
+      cleared(slurm_places_tasks_by_host),
+      cleared(ranks_follow_the_distribution_of_the_step),
+      cleared(gpus_follow_the_distribution_of_the_step),
+      cleared(a_distribution_that_is_not_known_is_refused),
+      cleared(a_place_other_than_slurms_is_refused),
+      cleared(slurm_options_count_before_variables),
+      cleared(what_is_no_slurm_step_is_refused),
+      cleared(slurm_lists_are_limited),
+      cleared(slurm_lists_are_equally_long),
+      cleared(a_rank_beyond_the_step_has_no_task),
+      cleared(a_list_of_gpus_has_an_end),
+      cleared(pods_are_named_by_their_number),
       cleared(what_are_no_pods_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,8 +142,8 @@ static void what_is_no_length(void **state) {
   }
   dist_strategy_options options = recording(0);
   dist_strategy *strategy = NULL;
-  options.reserved2 = 1;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "reserved2");
+  options.late_destroys = 2;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "late_destroys");
   /* A caller that was compiled before the option is there has the default. */
   options = recording(1 << 16);
   options.struct_size = offsetof(dist_strategy_options, recorded_events);

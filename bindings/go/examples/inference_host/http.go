@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,8 @@ const (
 // server is a net/http server on the loopback interface. One goroutine handles each request.
 type server struct {
 	native    http.Server
-	listener  net.Listener
+	listener  *net.TCPListener
+	clients   *connections
 	routes    map[string]func(*exchange) // keyed by method and path
 	draining  atomic.Bool
 	answering sync.RWMutex // each request whose body has been read holds a read lock until it is answered
@@ -35,27 +37,31 @@ type server struct {
 
 // listen serves on a port; 0 selects a free one.
 func listen(port int, routes map[string]func(*exchange)) (*server, error) {
-	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 	if err != nil {
 		return nil, err
 	}
-	s := &server{listener: listener, routes: routes}
-	s.native = http.Server{Handler: s, ReadHeaderTimeout: idle, IdleTimeout: idle}
+	clients := newConnections()
+	s := &server{listener: listener, clients: clients, routes: routes}
+	s.native = http.Server{Handler: s, ReadHeaderTimeout: idle, IdleTimeout: idle,
+		ConnState: clients.changed, ConnContext: withConnection}
 	go s.native.Serve(listener) // until drain() closes the listener
 	return s, nil
 }
 
 func (s *server) address() string { return "http://" + s.listener.Addr().String() }
 
-// drain stops accepting connections. Answers on existing connections tell the client that the connection will
-// be closed. http.Server.Shutdown would treat a connection as idle whose next request has just been read, so
-// an accepted request could lose its answer.
+// drain closes the listener, so that new connections are refused. Answers on existing connections tell the client
+// that the connection will be closed. They do so only when the listener is closed, so that a client that connects again
+// is refused, too. http.Server.Shutdown would treat a connection as idle whose next request has just been read, so an
+// accepted request could lose its answer.
 func (s *server) drain() {
+	s.native.Serve(closeListener(s.listener))
 	s.draining.Store(true)
-	s.listener.Close()
 }
 
-// stop waits until all answers have been sent and closes the connections.
+// stop waits until all answers have been sent and closes the connections, after a second in which clients can close
+// theirs.
 func (s *server) stop() {
 	sent := make(chan struct{})
 	go func() {
@@ -66,6 +72,7 @@ func (s *server) stop() {
 	case <-sent:
 	case <-time.After(sending):
 	}
+	s.clients.end()
 	s.native.Close()
 }
 
@@ -81,16 +88,32 @@ type exchange struct {
 func (s *server) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 	e := &exchange{Request: r, server: s, writer: writer, control: http.NewResponseController(writer)}
 	err := e.read()
+	s.clients.busy(r)
 	s.answering.RLock()
 	defer s.answering.RUnlock()
-	if begin := s.routes[r.Method+" "+r.URL.Path]; err == nil && begin != nil {
+	begin := s.routes[r.Method+" "+r.URL.Path]
+	allowed := s.methods(r.URL.Path)
+	switch {
+	case err != nil:
+		e.answer(nil, err)
+	case begin != nil:
 		begin(e)
-		return
+	case len(allowed) > 0:
+		writer.Header().Set("Allow", strings.Join(allowed, ", "))
+		e.json(http.StatusMethodNotAllowed, failure{"the path does not have this method"})
+	default:
+		e.answer(nil, dist.Errorf(dist.ErrNotFound, "there is no such path"))
 	}
-	if err == nil {
-		err = dist.Errorf(dist.ErrNotFound, "nothing is there for that method and path")
+}
+
+// methods returns the methods of a path.
+func (s *server) methods(path string) (methods []string) {
+	for route := range s.routes {
+		if method, of, _ := strings.Cut(route, " "); of == path {
+			methods = append(methods, method)
+		}
 	}
-	e.answer(nil, err)
+	return methods
 }
 
 // read reads the body. It discards the excess of a body that is too long, so that the connection can be

@@ -1780,8 +1780,8 @@ extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_41a0433f9567
 extern swig_intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_41a0433f956760a4(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_recorded_events_set_cdist_41a0433f956760a4(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_recorded_events_get_cdist_41a0433f956760a4(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_reserved2_set_cdist_41a0433f956760a4(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_reserved2_get_cdist_41a0433f956760a4(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_late_destroys_set_cdist_41a0433f956760a4(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_late_destroys_get_cdist_41a0433f956760a4(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_count_memory_cdist_41a0433f956760a4(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_41a0433f956760a4(void);
 extern void _wrap_delete_dist_strategy_options_cdist_41a0433f956760a4(uintptr_t arg1);
@@ -6733,16 +6733,16 @@ func (arg1 SwigcptrDist_strategy_options) GetRecorded_events() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_strategy_options) SetReserved2(arg2 int) {
+func (arg1 SwigcptrDist_strategy_options) SetLate_destroys(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_reserved2_set_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_late_destroys_set_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
-func (arg1 SwigcptrDist_strategy_options) GetReserved2() (_swig_ret int) {
+func (arg1 SwigcptrDist_strategy_options) GetLate_destroys() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_reserved2_get_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_late_destroys_get_cdist_41a0433f956760a4(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -6882,8 +6882,8 @@ type Dist_strategy_options interface {
 	GetMove_host_threads() (_swig_ret int)
 	SetRecorded_events(arg2 int)
 	GetRecorded_events() (_swig_ret int)
-	SetReserved2(arg2 int)
-	GetReserved2() (_swig_ret int)
+	SetLate_destroys(arg2 int)
+	GetLate_destroys() (_swig_ret int)
 	Count_memory()
 	Set_log(arg2 int64)
 	Set_devices(arg2 []string, arg3 int64)

@@ -7705,26 +7705,26 @@ intgo _wrap_dist_strategy_options_recorded_events_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_strategy_options_reserved2_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   arg2 = (int32_t)_swig_go_1; 
   
-  if (arg1) (arg1)->reserved2 = arg2;
+  if (arg1) (arg1)->late_destroys = arg2;
   
 }
 
 
-intgo _wrap_dist_strategy_options_reserved2_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_late_destroys_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->reserved2);
+  result = (int32_t) ((arg1)->late_destroys);
   _swig_go_result = result; 
   return _swig_go_result;
 }

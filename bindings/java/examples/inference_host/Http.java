@@ -2,11 +2,13 @@
 
 package inference_host;
 
+import com.sun.management.UnixOperatingSystemMXBean;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -23,6 +25,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
 import org.libdist.DistException;
 import org.libdist.Status;
 
@@ -34,11 +37,13 @@ final class Http {
     static final String JSON = "application/json";
 
     private static final int MOST_BODY = 16384;
-    private static final int MOST_CONNECTIONS = 4096; // also the maximum number of threads, if all clients are slow
+    private static final int OTHER_FILES = 256; // descriptors for other files
+    private static final int MOST_CONNECTIONS = mostConnections(); // also the maximum number of threads
     private static final int BACKLOG = 1024;
     private static final int IDLE_SECONDS = 60; // a connection that sends no complete request for this long is closed
     private static final int THREADS = 8; // always present; further threads end when idle
     private static final int THREAD_IDLE_SECONDS = 5;
+    private static final int STOP_SECONDS = 1; // until connections are closed, after the listening socket
     private static final Duration TO_WRITE = Duration.ofSeconds(10); // minimum time to write the last answers
 
     static { // the server's classes read these properties when they are loaded
@@ -48,6 +53,12 @@ final class Http {
                 "sun.net.httpserver.maxIdleConnections", "" + MOST_CONNECTIONS,
                 "jdk.httpserver.maxConnections", "" + MOST_CONNECTIONS)
                 .forEach(System.getProperties()::putIfAbsent);
+    }
+
+    private static int mostConnections() {
+        long files = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean system
+                ? system.getMaxFileDescriptorCount() : Long.MAX_VALUE;
+        return (int) Math.min(4096, Math.max(files, OTHER_FILES + 64) - OTHER_FILES);
     }
 
     private final HttpServer server;
@@ -200,9 +211,17 @@ final class Http {
 
     private CompletionStage<Answer> begin(Request request) throws Exception {
         HttpExchange exchange = request.exchange;
-        Route route = routes.get(exchange.getRequestMethod() + " " + exchange.getRequestURI().getPath());
+        String path = exchange.getRequestURI().getPath();
+        Route route = routes.get(exchange.getRequestMethod() + " " + path);
         if (route == null) {
-            throw new DistException(Status.NOT_FOUND, "nothing is there for that method and path", null);
+            String allowed = routes.keySet().stream().filter(key -> key.endsWith(" " + path))
+                    .map(key -> key.substring(0, key.indexOf(' '))).collect(Collectors.joining(", "));
+            if (allowed.isEmpty()) {
+                throw new DistException(Status.NOT_FOUND, "there is no such path", null);
+            }
+            exchange.getResponseHeaders().set("Allow", allowed);
+            return CompletableFuture.completedFuture(
+                    new Answer(405, JSON, Json.error("the path does not have this method")));
         }
         if (request.body.length > MOST_BODY) {
             throw new DistException(Status.INVALID_ARGUMENT, "the body is too long", null);
@@ -262,7 +281,7 @@ final class Http {
         } catch (TimeoutException e) {
             // slow clients lose their answers
         }
-        server.stop(0);
+        server.stop(STOP_SECONDS); // closes the listening socket first
         threads.shutdown();
         threads.awaitTermination(TO_WRITE.toMillis(), TimeUnit.MILLISECONDS);
     }

@@ -79,7 +79,11 @@ public final class ClusterResolver extends NativeObject {
         return tfConfig(ClusterResolverOptions.NONE);
     }
 
-    /** Creates a resolver for a Slurm step. It reads the environment once, during this call. */
+    /**
+     * Creates a resolver for a Slurm step. It reads the environment once, during this call. The ranks are placed on
+     * the hosts as SLURM_DISTRIBUTION specifies: block (the default), cyclic or plane=N. Any other distribution over
+     * several hosts is an error.
+     */
     public static ClusterResolver slurm(SlurmOptions slurm, ClusterResolverOptions options) {
         Objects.requireNonNull(slurm, "slurm");
         return made(options,
@@ -246,7 +250,7 @@ public final class ClusterResolver extends NativeObject {
 
     // ---- Slurm's lists ----
 
-    /** Returns the hosts of a Slurm host list: "n[01-03],m1". */
+    /** Returns the hosts of a Slurm host list such as "n[01-03],m1", in the order of scontrol show hostnames. */
     public static List<String> slurmHosts(String hostList) {
         byte[] list = Texts.bytes(hostList, "hostList");
         Text text = new Text();

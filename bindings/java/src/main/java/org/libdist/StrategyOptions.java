@@ -403,6 +403,7 @@ public final class StrategyOptions {
         options.setNumerics(numerics.code);
         options.setBudget(uses.ofNullable(budget));
         options.setHelper_threads(helperThreads ? 1 : 0);
+        options.setLate_destroys(1); // cleaners destroy objects at any time
         if (loopExecutor != null) {
             tokens[2] = Upcalls.register(new LoopTarget(loopExecutor));
             options.set_executor(tokens[2], loopThreads);

@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** Programs in JVMs of their own, for what a JVM can do once, or with options of its own. */
 final class Jvm {
@@ -17,18 +18,31 @@ final class Jvm {
     /** Runs a main class of the test's with options; gives what it printed. */
     static String run(List<String> options, Class<?> program, String... args)
             throws IOException, InterruptedException {
+        return run(options, Map.of(), program, args);
+    }
+
+    /** The same with variables of the environment. */
+    static String run(List<String> options, Map<String, String> environment, Class<?> program, String... args)
+            throws IOException, InterruptedException {
         List<String> all = new ArrayList<>(options);
         all.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));
         all.addAll(List.of(args));
-        return java(all);
+        return java(environment, all);
     }
 
     /** `java` with all of its arguments; it has to end well. */
     static String java(List<String> args) throws IOException, InterruptedException {
+        return java(Map.of(), args);
+    }
+
+    private static String java(Map<String, String> environment, List<String> args)
+            throws IOException, InterruptedException {
         List<String> command =
                 new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
         command.addAll(args);
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().putAll(environment);
+        Process process = builder.start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         check(process.waitFor() == 0, output);
         return output;

@@ -32,6 +32,7 @@ public final class LoaderTest {
 
     static void addTo(Tap tap) {
         tap.add("from the jar", () -> says(run(List.of()), "version 200"));
+        tap.add("the modules for several processes, from the jar", LoaderTest::modules);
         tap.add("by -Ddist.native, without a folder for temporary files", LoaderTest::override);
         tap.add("an error lists what was tried", LoaderTest::listsWhatWasTried);
         tap.add("a machine without a library that is needed", LoaderTest::withoutLibraries);
@@ -56,6 +57,10 @@ public final class LoaderTest {
         }
         if (args.length == 2) {
             uses(args[1]);
+            return;
+        }
+        if (args.length == 1 && args[0].equals("features")) {
+            System.out.println("grpc " + Dist.hasFeature("grpc") + ", gloo " + Dist.hasFeature("gloo"));
             return;
         }
         if (args.length == 0) {
@@ -134,6 +139,20 @@ public final class LoaderTest {
             says(run(List.of("-Ddist.native=" + folder), "again", "10"), "10 collected");
         } finally {
             remove(folder);
+        }
+    }
+
+    /** Those that the jar has can be loaded, without -D and without variables, and nothing is left in the folder. */
+    private static void modules() throws Exception {
+        boolean grpc = LoaderTest.class.getResource("/" + FOLDER + "libdist-grpc.so") != null;
+        boolean gloo = LoaderTest.class.getResource("/" + FOLDER + "libdist-gloo.so") != null;
+        Path folder = Files.createTempDirectory("libdist-test");
+        try {
+            List<String> options = List.of("-Djava.io.tmpdir=" + folder);
+            says(Jvm.run(options, Map.of("DIST_MODULE_FOLDER", ""), LoaderTest.class, "features"),
+                    "grpc " + grpc + ", gloo " + gloo);
+        } finally {
+            Files.delete(folder); // it is empty: the JVM has removed the modules
         }
     }
 

@@ -48,7 +48,7 @@ final class RpcTest {
 
     /** Whether libdist-grpc.so is. */
     static boolean isThere() {
-        return System.getenv("DIST_MODULE_FOLDER") != null;
+        return Dist.hasFeature("grpc");
     }
 
     static void refused(Status status, String words, Tap.Test call) {

@@ -32,6 +32,8 @@ final class NativeLoader {
     /** In the order in which they need each other; those of others may be beside ours, and need not. */
     private static final List<String> LIBRARIES =
             List.of("libtbb.so.12", "libhwloc.so.15", "libisal.so.2", CORE, BINDING);
+    /** Libraries that libdist loads from its own folder if several processes are used. They need not be there. */
+    private static final List<String> MODULES = List.of("libdist-grpc.so", "libdist-gloo.so");
     /** What of others libdist needs, by the beginnings of their files' names. */
     private static final Map<String, String> NEEDED = Map.of(
             "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libisal.so", "ISA-L", "libstdc++.so", "GCC's");
@@ -169,8 +171,8 @@ final class NativeLoader {
     }
 
     /**
-     * A library cannot be loaded out of a jar: it is written to a temporary folder, which is emptied at
-     * once.
+     * A library cannot be loaded out of a jar, so it is written to a temporary folder and deleted when it is
+     * loaded. The modules stay until the JVM ends, because libdist loads them from there when it needs them.
      */
     private boolean loadJar() {
         String folder = folder();
@@ -200,6 +202,7 @@ final class NativeLoader {
             boolean loaded = loadFolder(temporary);
             if (loaded) {
                 System.getProperties().put(KEPT, core);
+                keepModules(folder, temporary);
             }
             return loaded;
         } catch (IOException e) {
@@ -208,6 +211,19 @@ final class NativeLoader {
             return false;
         } finally {
             remove(temporary);
+        }
+    }
+
+    /** Writes the modules, which the JVM deletes at its end. They are deleted before the folder. */
+    private static void keepModules(String folder, Path temporary) throws IOException {
+        for (String name : MODULES) {
+            try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + name)) {
+                if (in != null) {
+                    temporary.toFile().deleteOnExit();
+                    temporary.resolve(name).toFile().deleteOnExit();
+                    Files.copy(in, temporary.resolve(name));
+                }
+            }
         }
     }
 
@@ -245,7 +261,9 @@ final class NativeLoader {
             for (String name : LIBRARIES) {
                 Files.deleteIfExists(folder.resolve(name));
             }
-            Files.deleteIfExists(folder);
+            if (MODULES.stream().noneMatch(name -> Files.exists(folder.resolve(name)))) {
+                Files.deleteIfExists(folder);
+            }
         } catch (IOException e) {
             // what is left in a temporary folder does no harm
         }

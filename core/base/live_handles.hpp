@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of a strategy that the host has not destroyed yet, for a warning when it destroys the strategy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "core/base/memory.hpp"
+
+namespace dist {
+
+class LiveHandle;
+
+class LiveHandles final : public Counted {
+ public:
+  explicit LiveHandles(Memory& memory) noexcept : Counted(memory) {}
+
+  enum Kind : uint8_t { kVariable, kDataset, kIterator, kMetric, kKinds };
+
+  // Writes, for example, `2 variables (the first is "w") and 1 dataset`. Returns false if there is none.
+  bool describe(char* to, std::size_t size) const noexcept;
+
+ private:
+  friend class LiveHandle;
+
+  mutable std::mutex mutex_;
+  int64_t counts_[kKinds] = {};
+  LiveHandle* first_variable_ = nullptr;  // the oldest one
+  LiveHandle* last_variable_ = nullptr;
+};
+
+// The part of an object that is listed.
+class LiveHandle {
+ public:
+  LiveHandle() noexcept = default;
+  LiveHandle(const LiveHandle&) = delete;
+  LiveHandle& operator=(const LiveHandle&) = delete;
+  ~LiveHandle() { close(); }
+
+  // The host gets a handle. `name` must stay valid until close(); only those of variables are used.
+  void open(LiveHandles& all, LiveHandles::Kind kind, const char* name) noexcept;
+  // The host has given the handle back. Does nothing if it is not open, or in a forked child.
+  void close() noexcept;
+  // The list in which it is; NULL if it is not open.
+  LiveHandles* list() const noexcept { return all_.get(); }
+
+ private:
+  friend class LiveHandles;
+
+  Ref<LiveHandles> all_;  // NULL: not open
+  LiveHandles::Kind kind_ = LiveHandles::kVariable;
+  const char* name_ = nullptr;
+  LiveHandle* before_ = nullptr;  // among the variables
+  LiveHandle* after_ = nullptr;
+};
+
+}  // namespace dist
