@@ -32,7 +32,7 @@ struct DatasetOptions {
   int32_t place_dataset_on_device = 0;
   std::span<const int64_t> batch_sizes = {};
   int32_t as_one_process = 0;
-  Ref<WorkerLayout> layout;  // of num_workers workers; NULL: all have as many replicas as this one
+  Ref<WorkerLayout> layout{};  // of num_workers workers; NULL: all have as many replicas as this one
 };
 
 // A copy of the caller's batch_sizes.

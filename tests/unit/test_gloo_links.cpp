@@ -461,7 +461,7 @@ struct NoUser final : grpc_link::CarrierUser {
 void one_that_has_ended_does_not_start(void**) {
   CountingMemory memory;
   grpc_link::GlooCarriers carriers(*memory);
-  assert_string_equal(carriers.start("127.0.0.1", 0).c_str(), "");
+  assert_string_equal(carriers.start("127.0.0.1").c_str(), "");
   NoUser user;
   std::string why;
   const grpc_link::CarrierRef carrier = carriers.make(user, true, 1, "127.0.0.1", kDefaultLeaseNs, &why);
