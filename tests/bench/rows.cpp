@@ -84,6 +84,7 @@ std::string RowSpec::name() const {
     case Operation::kOverlap: text = "overlapped all_reduce f32 " + what; break;
     case Operation::kHanding: text = handing_name(handing) + (" f32 " + what); break;
     case Operation::kGrowth: text = std::string("growth of ") + growth_name(growth); break;
+    default: break;  // rows of other benchmarks, which name them
   }
   const char* const whose = bindings == Threads::kLibrary ? "bindings "
                             : bindings == Threads::kHost  ? "bindings (host) "
