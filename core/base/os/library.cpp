@@ -123,18 +123,20 @@ bool Library::load(const char* path, char* why, std::size_t size) noexcept {
   stay_loaded();
   int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
   // Memory that crosses between libraries must come from one allocator, so they cannot be bound to each other if the
-  // host has replaced it.
+  // host has replaced it. Nor if the host itself uses the library that this one needs: the linker may have moved some
+  // of that library's variables into the program.
+  const bool shared = std::strstr(definer_of(kBundled[0].symbol), kBundled[0].library) != nullptr;
   if (!replaces_allocator()) {
-    mode |= RTLD_DEEPBIND;
+    if (!shared) mode |= RTLD_DEEPBIND;
   } else {
     for (const Bundled& one : kBundled) {
       const char* const file = definer_of(one.symbol);
       if (*file == '\0' || std::strstr(file, one.library) != nullptr) continue;
-      std::snprintf(why, size,
-                    "%.200s exports %s() to all libraries of this process, and malloc() is not the C "
-                    "library's. Load it "
-                    "without RTLD_GLOBAL, or use the C library's malloc().",
-                    file, one.symbol);
+      std::snprintf(
+          why, size,
+          "%.200s exports %s() to all libraries of this process, and malloc() is not the C library's. "
+          "Load it without RTLD_GLOBAL, or use the C library's malloc().",
+          file, one.symbol);
       return false;
     }
   }
