@@ -67,8 +67,7 @@ static dist_status impatient(int64_t index, dist_value **out_element, void *user
   EXPECT_FAILS(dist_run(s->strategy, nothing, NULL, NULL), DIST_FAILED_PRECONDITION,
                "dist_run(): this thread is in a dataset's source, which");
   EXPECT_FAILS(dist_run_values(s->strategy, no_values, NULL, NULL, NULL, NULL, &value),
-               DIST_FAILED_PRECONDITION,
-               "dist_run_values(): this thread is in a dataset's source, which");
+               DIST_FAILED_PRECONDITION, "dist_run_values(): this thread is in a dataset's source, which");
   EXPECT_FAILS(dist_variable_assign(s->strategy, s->variable, DIST_ASSIGN, s->element),
                DIST_FAILED_PRECONDITION, "dist_variable_assign(): this thread is in");
   EXPECT_FAILS(dist_variable_read(s->strategy, s->variable, &value), DIST_FAILED_PRECONDITION,
