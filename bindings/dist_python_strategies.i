@@ -6,8 +6,8 @@
  * runs for a coordinator or for RPC, or a daemon thread, may still be at work when the strategy is closed. So each call
  * counts as a use of its strategy, closing waits until the uses have ended, and later ones raise FailedPrecondition.
  *
- * Runs do not count. dist_strategy_destroy() itself refuses to destroy a strategy with a run in progress, and
- * dist_strategy_shutdown() keeps everything that their functions need.
+ * Closing is refused at once while a run is in progress. A shutdown ends runs; it refuses new calls, except in functions
+ * that are still running: dist_strategy_shutdown() keeps everything that these need.
  */
 %{
 #include <pthread.h>
@@ -31,22 +31,26 @@ class Strategies {
  public:
   /* Returns false, with an exception set, if the strategy has been closed. The caller holds the GIL. */
   bool begin(const void *strategy, const char *call) {
+    const Use use{std::this_thread::get_id(), call, runs(call), is_inside(strategy)};
     std::unique_lock<std::mutex> lock(mutex_);
-    if (is_closing_elsewhere(strategy, true)) {
+    /* A callback of a call: closing waits for that call. */
+    const bool nested = use_of(strategy, is_own) != nullptr;
+    if (!nested && is_closing_elsewhere(strategy)) {
       lock.unlock();
       PyThreadState *const state = PyEval_SaveThread(); /* the other thread may need the GIL to get on */
       lock.lock();
-      changed_.wait(lock, [&] { return !is_closing_elsewhere(strategy, true); });
+      changed_.wait(lock, [&] { return !is_closing_elsewhere(strategy); });
       lock.unlock();
       PyEval_RestoreThread(state);
       lock.lock();
     }
-    if (closed_.count(strategy) != 0) {
+    const bool ends = shut_.count(strategy) != 0 && !use.inside && !nested;
+    if (ends || closed_.count(strategy) != 0) {
       lock.unlock();
       dist_swig_raise(refused(std::string(call) + "(): the strategy is closed"));
       return false;
     }
-    uses_[strategy].push_back({std::this_thread::get_id(), call});
+    uses_[strategy].push_back(use);
     return true;
   }
 
@@ -56,34 +60,52 @@ class Strategies {
     const auto mine = std::find_if(uses.rbegin(), uses.rend(), is_own);
     uses.erase(std::next(mine).base());
     if (uses.empty()) uses_.erase(strategy);
-    if (!closing_.empty()) changed_.notify_all();
+    if (!closing_.empty() || !shut_.empty()) changed_.notify_all();
   }
 
-  /* Calls `close`, which destroys the strategy unless it fails, when no other thread uses the strategy. `must`: it is a
-     shutdown, which is called in any case. The caller does not hold the GIL. */
-  template <class Close> dist_status close(const void *strategy, bool must, Close close) {
+  /* Calls `destroy` if no thread uses the strategy, or as soon as the calls of other threads have returned. The caller
+     does not hold the GIL. */
+  template <class Destroy> dist_status close(const void *strategy, Destroy destroy) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return !is_closing_elsewhere(strategy, false); });
-    if (closed_.count(strategy) != 0) return DIST_OK;
-    if (const char *const call = use_of(strategy, true); call != nullptr)
-      return refused("this thread is in " + std::string(call) + "() of this strategy. Close it afterwards.");
-    if (!closing_.emplace(strategy, Closing{std::this_thread::get_id(), must}).second) return DIST_OK; /* in itself */
-    const char *used_by = nullptr;
-    const bool unused = changed_.wait_for(lock, std::chrono::seconds(kPatienceS), [&] {
-      used_by = use_of(strategy);
-      return used_by == nullptr;
+    changed_.wait(lock, [&] { return !is_closing_elsewhere(strategy); });
+    if (closed_.count(strategy) != 0 || shut_.count(strategy) != 0) return DIST_OK;
+    const auto in_progress = [&](const char *where, const Use *use) {
+      return refused(where + std::string(use->call) + "() of this strategy. Close it afterwards.");
+    };
+    if (const Use *const own = use_of(strategy, is_own)) return in_progress("this thread is in ", own);
+    if (const Use *const run = use_of(strategy, is_run)) return in_progress("another thread is in ", run);
+    closing_.emplace(strategy, std::this_thread::get_id());
+    const Use *other = nullptr;
+    (void)changed_.wait_for(lock, std::chrono::seconds(kPatienceS), [&] {
+      other = use_of(strategy, is_any);
+      return other == nullptr;
     });
     dist_status status = DIST_OK;
-    if (unused || must) {
+    if (other == nullptr) {
       lock.unlock();
-      status = close();
+      status = destroy();
       lock.lock();
+      if (status == DIST_OK) closed_.insert(strategy);
     } else {
-      status = refused("another thread is in " + std::string(used_by) + "() of this strategy. Close it afterwards.");
+      status = in_progress("another thread is in ", other);
     }
-    if (status == DIST_OK || (must && status == DIST_DEADLINE_EXCEEDED)) closed_.insert(strategy);
     closing_.erase(strategy);
     changed_.notify_all();
+    return status;
+  }
+
+  /* Calls `shut_down` when the calls of threads that are not in a function of the strategy have returned. */
+  template <class ShutDown> dist_status shut_down(const void *strategy, ShutDown shut_down) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return !is_closing_elsewhere(strategy); });
+    if (closed_.count(strategy) != 0 || !shut_.insert(strategy).second) return DIST_OK;
+    (void)changed_.wait_for(lock, std::chrono::seconds(kPatienceS),
+                            [&] { return use_of(strategy, is_outside) == nullptr; });
+    lock.unlock();
+    const dist_status status = shut_down();
+    lock.lock();
+    if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) closed_.insert(strategy);
+    shut_.erase(strategy);
     return status;
   }
 
@@ -101,32 +123,38 @@ class Strategies {
   struct Use {
     std::thread::id thread;
     const char *call;
-  };
-  struct Closing {
-    std::thread::id thread;
-    bool is_shutdown;
+    bool run;    /* whose functions may call the strategy */
+    bool inside; /* the thread is in such a function, or in the strategy's scope */
   };
   static dist_status refused(const std::string &why) { return dist_fail(DIST_FAILED_PRECONDITION, why.c_str()); }
   static bool is_own(const Use &use) { return use.thread == std::this_thread::get_id(); }
+  static bool is_run(const Use &use) { return use.run; }
+  static bool is_outside(const Use &use) { return !use.run && !use.inside && !is_own(use); }
+  static bool is_any(const Use &) { return true; }
 
-  /* `calls` tells whether it is about a call, which goes on during a shutdown: functions of replicas need it. */
-  bool is_closing_elsewhere(const void *strategy, bool calls) const {
-    const auto found = closing_.find(strategy);
-    return found != closing_.end() && found->second.thread != std::this_thread::get_id() &&
-           !(calls && found->second.is_shutdown);
+  static bool runs(const char *call) {
+    for (const char *each : {"run_until", "dist_run", "dist_run_values", "dist_serve", "dist_replica_enter"})
+      if (std::strcmp(call, each) == 0) return true;
+    return false;
   }
-  /* The call of a use of any thread, or of this one; NULL if there is none. */
-  const char *use_of(const void *strategy, bool own = false) const {
+  static bool is_inside(const void *strategy) { return dist_has_strategy() && dist_get_strategy() == strategy; }
+
+  bool is_closing_elsewhere(const void *strategy) const {
+    const auto found = closing_.find(strategy);
+    return found != closing_.end() && found->second != std::this_thread::get_id();
+  }
+  template <class Which> const Use *use_of(const void *strategy, Which which) const {
     const auto found = uses_.find(strategy);
     if (found == uses_.end()) return nullptr;
-    const auto use = std::find_if(found->second.begin(), found->second.end(), [&](const Use &each) { return !own || is_own(each); });
-    return use == found->second.end() ? nullptr : use->call;
+    const auto use = std::find_if(found->second.begin(), found->second.end(), which);
+    return use == found->second.end() ? nullptr : &*use;
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<const void *, std::vector<Use>> uses_;
-  std::unordered_map<const void *, Closing> closing_;
+  std::unordered_map<const void *, std::thread::id> closing_; /* by which thread */
+  std::unordered_set<const void *> shut_;                     /* shutting down */
   std::unordered_set<const void *> closed_;
 };
 
@@ -148,10 +176,6 @@ class StrategyUse {
     if (strategy_ != nullptr) strategies.end(strategy_);
   }
   bool begin(const void *strategy, const char *call) {
-    static const char *const uncounted[] = {"run_until", "dist_run", "dist_run_values", "dist_serve",
-                                            "dist_replica_enter"};
-    for (const char *each : uncounted)
-      if (std::strcmp(call, each) == 0) return true;
     if (strategy == nullptr) return true;
     if (!strategies.begin(strategy, call)) return false;
     strategy_ = strategy;
@@ -181,10 +205,10 @@ static int64_t number(dist_strategy *strategy) {
 %rename(dist_strategy_shutdown) shut_down_strategy;
 %inline %{
 static dist_status close_strategy(dist_strategy *closed_strategy) {
-  return dist_swig::strategies.close(closed_strategy, false, [&] { return dist_strategy_destroy(closed_strategy); });
+  return dist_swig::strategies.close(closed_strategy, [&] { return dist_strategy_destroy(closed_strategy); });
 }
 static dist_status shut_down_strategy(dist_strategy *closed_strategy, int64_t timeout_ns) {
-  return dist_swig::strategies.close(closed_strategy, true,
-                                     [&] { return dist_strategy_shutdown(closed_strategy, timeout_ns); });
+  return dist_swig::strategies.shut_down(closed_strategy,
+                                         [&] { return dist_strategy_shutdown(closed_strategy, timeout_ns); });
 }
 %}

@@ -44,8 +44,7 @@ bool WorkerRound::Peer::good() noexcept {
 }
 
 WorkerRound::WorkerRound(Memory& memory, Transport& transport, const WorkerMembers& members)
-    : memory_(memory),
-      transport_(transport),
+    : transport_(transport),
       members_(members),
       own_sizes_(static_cast<std::size_t>(members.count()), &memory),
       own_size_bytes_(own_sizes_.size() * sizeof(uint64_t), &memory),

@@ -224,7 +224,6 @@ class WorkerRound {
   bool reserve_for_alike() noexcept;
   void send_payloads(int worker, Peer& to) noexcept;
 
-  Memory& memory_;
   Transport& transport_;
   const WorkerMembers members_;
   Phase phase_ = Phase::kIdle;

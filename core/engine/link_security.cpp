@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/link_security.hpp"
 
+#include <strings.h>
+
 #include <cstring>
 
 #include "core/base/os/socket.hpp"
@@ -36,7 +38,10 @@ Status check_pem(const char* text, const char* name, const char* kind) noexcept 
 }  // namespace
 
 bool HostAndPort::is_loopback() const noexcept {
-  if (host == "localhost" || host == "::1") return true;
+  constexpr std::string_view kLocal = "localhost";
+  if (host == "::1") return true;
+  if (host.size() == kLocal.size() && strncasecmp(host.data(), kLocal.data(), kLocal.size()) == 0)
+    return true;
   return host.substr(0, 4) == "127." && host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 

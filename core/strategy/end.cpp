@@ -20,8 +20,8 @@ void Strategy::warn_of_handles(const char* call) const noexcept {
   if (late_destroys_ || !handles_->describe(objects, sizeof objects)) return;
   group().host().log(
       DIST_LOG_WARNING,
-      "%s(): %s of the strategy have not been destroyed. They keep their memory until they are. Set "
-      "dist_strategy_options.late_destroys if this is intended.",
+      "%s(): the host has not destroyed all objects of the strategy: %s. Each keeps its memory until it is "
+      "destroyed. Set dist_strategy_options.late_destroys if this is intended.",
       call, objects);
 }
 

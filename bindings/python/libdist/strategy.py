@@ -18,6 +18,7 @@ from ._native import Native
 from ._options import limit, nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
+from ._words import in_python
 from .batch import Batching
 from .budget import Budget, give_budget, give_executor
 from .cancel import Cancel, handle_of
@@ -266,9 +267,9 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     def _native(self, name: str = "Strategy") -> int:
         if not self._handle:
-            raise FailedPrecondition(f"{name}(): the strategy is closed")
+            raise FailedPrecondition(in_python(f"{name}(): the strategy is closed"))
         if self._alive is not None and self._alive() is None:
-            raise FailedPrecondition(f"{name}(): this was the default strategy of a thread that has ended")
+            raise FailedPrecondition(in_python(f"{name}(): this was the default strategy of a thread that has ended"))
         return self._handle
 
     # ---- running -------------------------------------------------------------------------------------------

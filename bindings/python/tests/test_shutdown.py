@@ -30,7 +30,7 @@ class Closing(unittest.TestCase):
                 except libdist.DistError as error:
                     seen.append(type(error))
 
-            threads = [threading.Thread(target=use) for _ in range(3)]
+            threads = [threading.Thread(target=use, daemon=True) for _ in range(3)]
             for thread in threads:
                 thread.start()
             together.wait()
@@ -38,6 +38,43 @@ class Closing(unittest.TestCase):
             for thread in threads:
                 thread.join()
             self.assertEqual([libdist.FailedPrecondition] * 3, seen)
+
+    def test_a_shutdown_ends_the_calls_of_other_threads(self):
+        for work in (lambda s, v: s.run(lambda replica: replica.id), lambda s, v: v.read()):
+            for _ in range(20):
+                strategy = Strategy(2)
+                variable, seen, began = strategy.variable(np.zeros(3)), [], threading.Event()
+
+                def use():
+                    try:
+                        while True:
+                            work(strategy, variable)  # noqa: B023
+                            began.set()  # noqa: B023
+                    except libdist.DistError as error:
+                        seen.append(type(error))  # noqa: B023
+
+                thread = threading.Thread(target=use, daemon=True)
+                thread.start()
+                began.wait()
+                strategy.shutdown(PATIENCE)
+                thread.join()
+                self.assertIn(seen, ([libdist.FailedPrecondition], [libdist.Cancelled]))
+
+    def test_a_run_refuses_close_at_once(self):
+        strategy, inside, leave = Strategy(2), threading.Event(), threading.Event()
+
+        def stay(replica):
+            inside.set()
+            leave.wait()
+
+        thread = threading.Thread(target=strategy.run, args=(stay,))
+        thread.start()
+        inside.wait()
+        with self.assertRaises(libdist.FailedPrecondition):
+            strategy.close()
+        leave.set()
+        thread.join()
+        strategy.close()
 
     def test_a_call_that_goes_on_is_named(self):
         strategy, inside, leave = Strategy(1), threading.Event(), threading.Event()

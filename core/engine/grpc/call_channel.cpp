@@ -20,7 +20,7 @@ constexpr char kEnded[] = "the client has been closed";
 // The cause comes before what gRPC reports, which is less exact.
 std::string unreachable(const CallLine& line) {
   const std::string attempts = line.failed_attempts.text();
-  const bool known = !line.cause.empty() && line.cause != attempts;
+  const bool known = !line.cause.empty() && attempts.find(line.cause) == std::string::npos;
   return line.name + " cannot be reached: " + (known ? line.cause + " (" + attempts + ")" : attempts);
 }
 

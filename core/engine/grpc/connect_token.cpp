@@ -90,7 +90,7 @@ Request read_request(std::string_view bytes, std::string_view secret, int* from)
 }
 
 std::string why_refused(std::string_view code) {
-  return code == "403" ? "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job."
+  return code == "403" ? "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job"
                        : "the program that answers at that address is not libdist";
 }
 

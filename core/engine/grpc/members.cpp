@@ -316,7 +316,7 @@ std::string Endpoint::known_of(const Peer& peer) const {
   if (over || peer.cause.empty()) return peer.why;
   std::string text = peer.name + " cannot be reached: " + peer.cause;
   const std::string attempts = peer.failed_attempts.text();
-  if (attempts == peer.cause) return text;
+  if (attempts.find(peer.cause) != std::string::npos) return peer.name + " cannot be reached: " + attempts;
   if (!attempts.empty()) return text + " (" + attempts + ")";
   // Worker 0 may know more from a process that has connected to it.
   const bool more = peer.why.size() > peer.name.size();

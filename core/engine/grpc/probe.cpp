@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kConnectNs = 1'000'000'000;
 constexpr int64_t kExchangeNs = 3'000'000'000;
 constexpr char kAllOrNone[] =
-    " Set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY for all processes of the job, or for none.";
+    " Set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY for all processes of the job, or for none";
 
 // One TLS connection to a peer, whose certificate may be invalid.
 class Look {
