@@ -199,11 +199,17 @@ static int64_t number(dist_strategy *strategy) {
   if (!use.begin($1, "$symname")) SWIG_fail;
 )
 %dist_integer(dist_strategy *closed_strategy, $1 = ($1_ltype)dist_swig::pointer(number);)
+%ignore dist_group_destroy;
 %ignore dist_strategy_destroy;
 %ignore dist_strategy_shutdown;
+%rename(dist_group_destroy) close_group;
 %rename(dist_strategy_destroy) close_strategy;
 %rename(dist_strategy_shutdown) shut_down_strategy;
 %inline %{
+/* The end of its strategy would end the group, too. */
+static dist_status close_group(dist_strategy *strategy, dist_group *group) {
+  return static_cast<void>(strategy), dist_group_destroy(group);
+}
 static dist_status close_strategy(dist_strategy *closed_strategy) {
   return dist_swig::strategies.close(closed_strategy, [&] { return dist_strategy_destroy(closed_strategy); });
 }

@@ -42,8 +42,9 @@ class Group(Native):
 
     def close(self) -> None:
         """Ends the group; the strategy's end does too."""
-        if self._handle and self._owned:
-            _cdist.dist_group_destroy(self._handle)
+        strategy = self._strategy._handle
+        if self._handle and self._owned and strategy:
+            _cdist.dist_group_destroy(strategy, self._handle)
         self._handle = 0
 
     def __enter__(self) -> Group:

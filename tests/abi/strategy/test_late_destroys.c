@@ -106,7 +106,9 @@ static void a_shutdown_warns_too(void **state) {
   dist_variable *const w = variable(strategy, "w");
   assert_ok(dist_strategy_shutdown(strategy, 0));
   assert_int_equal(log.lines, 1);
-  assert_has(log.last, "dist_strategy_shutdown(): 1 variable (\"w\") of the strategy");
+  assert_has(log.last,
+             "dist_strategy_shutdown(): the host has not destroyed all objects of the strategy: 1 variable "
+             "(\"w\"). ");
   dist_variable_destroy(w);
 }
 
