@@ -96,7 +96,7 @@ Status Versions::still_seen(int64_t number, int64_t timeout_ns) noexcept {
       add("%sversion %lld ", listed == 1 ? "" : ", ", static_cast<long long>(each->number_));
       const int64_t runs = each->uses_.load(std::memory_order_relaxed);
       if (runs == 0) {
-        add("(its release has not returned)");
+        add("%s", "(its release has not returned)");
       } else {
         add("(%lld run%s)", static_cast<long long>(runs), runs == 1 ? "" : "s");
       }
