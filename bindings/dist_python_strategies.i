@@ -73,7 +73,8 @@ class Strategies {
       return refused(where + std::string(use->call) + "() of this strategy. Close it afterwards.");
     };
     if (const Use *const own = use_of(strategy, is_own)) return in_progress("this thread is in ", own);
-    if (const Use *const run = use_of(strategy, is_run)) return in_progress("another thread is in ", run);
+    if (use_of(strategy, is_run) != nullptr)
+      return refused("close(): a run is in progress on another thread. Close the strategy afterwards.");
     closing_.emplace(strategy, std::this_thread::get_id());
     const Use *other = nullptr;
     (void)changed_.wait_for(lock, std::chrono::seconds(kPatienceS), [&] {
