@@ -159,8 +159,8 @@ class Strategies {
   std::unordered_set<const void *> closed_;
 };
 
-/* Never destroyed: daemon threads may use it while the process exits. A forked child has no strategy of its parent's
-   threads, but must not inherit a locked mutex. */
+/* Never destroyed: daemon threads may use it while the process exits. The mutex is held
+   during a fork, so that no child inherits it locked by a thread that the child lacks. */
 static Strategies &strategies = *[] {
   static Strategies *only = new Strategies;
   (void)pthread_atfork([] { only->lock(); }, [] { only->unlock(); }, [] { only->unlock(); });

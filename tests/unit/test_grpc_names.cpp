@@ -20,7 +20,7 @@ namespace {
 
 using namespace grpc_link;
 
-// What the system knows about names. Names that are not in it do not resolve.
+// The names that the system can resolve.
 struct Book {
   std::mutex mutex;
   std::condition_variable changed;

@@ -20,7 +20,7 @@ HostAddresses look_up(const std::string& host);
 // The local address from which the system sends to this IP address. Empty if there is no route. Sends nothing.
 std::string address_towards(const std::string& address);
 
-// What the error of bind() or listen() means, for messages.
+// Describes an errno of bind() or listen(), for messages.
 std::string why_not_bound(int error);
 
 // Why no socket can be bound to this IP address and port; 0 stands for any port. Empty if one can. "::" stands for all

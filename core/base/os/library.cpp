@@ -123,8 +123,8 @@ bool Library::load(const char* path, char* why, std::size_t size) noexcept {
   stay_loaded();
   int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
   // Memory that crosses between libraries must come from one allocator, so they cannot be bound to each other if the
-  // host has replaced it. Nor if the host itself uses the library that this one needs: the linker may have moved some
-  // of that library's variables into the program.
+  // host has replaced it. The same holds if the program links gRPC itself, because the linker may have moved some of
+  // gRPC's variables into the program.
   const bool shared = std::strstr(definer_of(kBundled[0].symbol), kBundled[0].library) != nullptr;
   if (!replaces_allocator()) {
     if (!shared) mode |= RTLD_DEEPBIND;

@@ -43,7 +43,7 @@ int listen_at(sockaddr_storage address, bool only_v6, int user_timeout_ms, Liste
   const socklen_t size = address.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   // The first socket may have received its port from the system.
   if (listening->port != 0) port_of(address) = htons(static_cast<uint16_t>(listening->port));
-  Socket made(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Descriptor made(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.is_open()) return errno;
   // Accepted connections inherit all of these.
   set(made.number(), SOL_SOCKET, SO_REUSEADDR, 1);
@@ -95,20 +95,16 @@ std::string uri_of(const sockaddr_storage& address) {
 
 }  // namespace
 
-void Socket::close() noexcept {
-  if (is_open()) ::close(release());
-}
-
 std::size_t descriptor_limit() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
   return static_cast<std::size_t>(limit.rlim_cur);
 }
 
-Socket spare_descriptor() noexcept { return Socket(::eventfd(0, EFD_CLOEXEC)); }
+Descriptor spare_descriptor() noexcept { return Descriptor(::eventfd(0, EFD_CLOEXEC)); }
 
-Socket duplicate(const Socket& socket) noexcept {
-  return Socket(::fcntl(socket.number(), F_DUPFD_CLOEXEC, 0));
+Descriptor duplicate(const Descriptor& socket) noexcept {
+  return Descriptor(::fcntl(socket.number(), F_DUPFD_CLOEXEC, 0));
 }
 
 namespace {
@@ -145,14 +141,14 @@ Listening listen_on(const std::vector<std::string>& hosts, const std::string& po
   }
 }
 
-Accept accept_on(const Socket& listening, Socket* socket, std::string* peer) {
+Accept accept_on(const Descriptor& listening, Descriptor* socket, std::string* peer) {
   for (;;) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     const int made = ::accept4(listening.number(), reinterpret_cast<sockaddr*>(&address), &size,
                                SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (made >= 0) {
-      *socket = Socket(made);
+      *socket = Descriptor(made);
       *peer = uri_of(address);
       return Accept::kAccepted;
     }
@@ -169,19 +165,19 @@ Accept accept_on(const Socket& listening, Socket* socket, std::string* peer) {
   }
 }
 
-void shut_down(const Socket& socket) noexcept {
+void shut_down(const Descriptor& socket) noexcept {
   // Otherwise the kernel keeps the connection until the peer has received everything.
   const linger discard{1, 0};
   (void)setsockopt(socket.number(), SOL_SOCKET, SO_LINGER, &discard, sizeof discard);
   (void)::shutdown(socket.number(), SHUT_RDWR);
 }
 
-bool is_shut_down(const Socket& socket) noexcept {
+bool is_shut_down(const Descriptor& socket) noexcept {
   pollfd look{socket.number(), 0, 0};
   return ::poll(&look, 1, 0) > 0;
 }
 
-uint64_t received_bytes(const Socket& socket) noexcept {
+uint64_t received_bytes(const Descriptor& socket) noexcept {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (::getsockopt(socket.number(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;

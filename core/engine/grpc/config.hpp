@@ -53,7 +53,7 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::str
 // Adds the credentials and the settings. The server receives its connections through the result: see listener.hpp.
 std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,
                                                                           grpc::ServerBuilder& builder);
-// The certificate of a connection's peer in PEM, which gRPC has verified. Empty without TLS.
+// Returns the peer's certificate in PEM. gRPC has verified it. Empty without TLS.
 std::string certificate_of(const grpc::AuthContext& context);
 
 }  // namespace dist::grpc_link

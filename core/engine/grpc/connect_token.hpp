@@ -45,7 +45,7 @@ inline constexpr char kAcceptedResponse[] = "HTTP/1.1 200 OK\r\n\r\n";
 inline constexpr char kOtherResponse[] = "HTTP/1.1 400 only libdist can connect here\r\n\r\n";
 inline constexpr char kWrongSecretResponse[] = "HTTP/1.1 403 another secret\r\n\r\n";
 
-// What a response means, by its status code, "403" for example; any other text stands for no HTTP response.
+// Explains a response by its status code, for example "403". An empty code stands for a response that is not HTTP.
 std::string why_refused(std::string_view code);
 // Replaces gRPC's text for a response other than 200 by what it means.
 std::string explain_response(std::string status);

@@ -23,7 +23,7 @@ constexpr int kTickMs = 20;
 constexpr int64_t kNoDescriptorNs = 50 * kMs;
 constexpr int kMostAcceptedAtOnce = 64;
 
-void send_text(const Socket& socket, std::string_view text) noexcept {
+void send_text(const Descriptor& socket, std::string_view text) noexcept {
   const std::span<const std::byte> part = std::as_bytes(std::span(text));
   (void)send_now(socket.number(), {&part, 1});
 }
@@ -134,7 +134,7 @@ void Listener::turn() {
   }
   const bool accepts = has_room(steady_now_ns());
   if (accepts) {
-    for (const Socket& each : listening_.sockets) descriptors.push_back(each.number());
+    for (const Descriptor& each : listening_.sockets) descriptors.push_back(each.number());
   }
   std::vector<bool> ready;
   wait_readable(descriptors, watches || !accepts ? kTickMs : -1, &ready);
@@ -162,7 +162,7 @@ void Listener::turn() {
   watch(now);
 }
 
-void Listener::accept_some(const Socket& listening, int64_t now) {
+void Listener::accept_some(const Descriptor& listening, int64_t now) {
   for (int i = 0; i < kMostAcceptedAtOnce && has_room(now); ++i) {
     auto made = std::make_unique<Newcomer>();
     Accept accepted = accept_on(listening, &made->socket, &made->peer);
@@ -209,7 +209,7 @@ bool Listener::read(Newcomer& newcomer) {
 // Gives the connection to gRPC if there is room for another unproven one. Returns whether the newcomer is done.
 bool Listener::hand_over(Newcomer& newcomer, int64_t now) {
   {
-    Socket copy;
+    Descriptor copy;
     const std::scoped_lock lock(mutex_);
     if (unproven_.size() >= most_unproven_) return false;
     copy = duplicate(newcomer.socket);

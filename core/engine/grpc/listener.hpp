@@ -60,7 +60,7 @@ class Listener {
 
  private:
   struct Newcomer {
-    Socket socket;
+    Descriptor socket;
     std::string peer;
     int64_t since_ns = 0;
     bool has_token = false;  // and waits until another connection has been proven or has ended
@@ -68,7 +68,7 @@ class Listener {
     std::array<char, kMostRequestBytes> bytes{};
   };
   struct Unproven {
-    Socket socket;
+    Descriptor socket;
     std::string peer;
     int64_t since_ns = 0;
   };
@@ -77,7 +77,7 @@ class Listener {
   void run() noexcept;
   void turn();
   bool has_room(int64_t now) const noexcept;
-  void accept_some(const Socket& listening, int64_t now);
+  void accept_some(const Descriptor& listening, int64_t now);
   bool read(Newcomer& newcomer);
   bool hand_over(Newcomer& newcomer, int64_t now);
   void watch(int64_t now) noexcept;
@@ -91,7 +91,7 @@ class Listener {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
 
   // ---- Of the thread ----
-  Socket spare_;
+  Descriptor spare_;
   int64_t accept_again_ns_ = 0;                       // when the system may have descriptors again
   int64_t due_ns_ = 0;                                // when the thread wanted to run
   std::vector<std::unique_ptr<Newcomer>> newcomers_;  // the oldest first

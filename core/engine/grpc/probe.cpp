@@ -104,7 +104,7 @@ class Look {
   std::string error_;
 };
 
-// What is wrong with the certificate of the peer. `calls_back`: the peer uses it as a client, too.
+// Describes what is wrong with the peer's certificate. `calls_back`: the peer also connects to this process with it.
 std::string fault_of_peer(const Look& look, const std::string& host, bool calls_back) {
   const OpensslRef<X509> certificate(SSL_get1_peer_certificate(look.ssl()));
   if (certificate == nullptr) return "";

@@ -181,7 +181,7 @@ static void a_place_other_than_slurms_is_refused(void **state) {
   dist_cluster_resolver_destroy(resolver);
   setenv("SLURM_NODEID", "x", 1);
   no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_NODEID is \"x\"");
-  /* Hosts or ranks of the caller's choice are not Slurm's. */
+  /* SLURM_NODEID is not checked if the caller passes hosts or a rank. */
   dist_slurm_options slurm = DIST_SLURM_OPTIONS_INIT;
   slurm.host_list = "a,b";
   assert_ok(dist_cluster_resolver_create_slurm(&slurm, NULL, &resolver));

@@ -71,7 +71,7 @@ static inline dist_status compute(void) {
     if (now.number == until) printf("still right\n");
     fflush(stdout);
   }
-  /* What a failed run has said is this thread's latest error, unless the strategy does not end. */
+  /* Unless this fails, the latest error of the thread is still that of the run. */
   const dist_status ended = dist_strategy_destroy(strategy);
   return ended == DIST_OK ? status : ended;
 }

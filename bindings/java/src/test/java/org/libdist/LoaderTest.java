@@ -142,7 +142,7 @@ public final class LoaderTest {
         }
     }
 
-    /** Those that the jar has can be loaded, without -D and without variables, and nothing is left in the folder. */
+    /** The modules in the jar can be loaded without any setting, and the temporary folder is empty afterwards. */
     private static void modules() throws Exception {
         boolean grpc = LoaderTest.class.getResource("/" + FOLDER + "libdist-grpc.so") != null;
         boolean gloo = LoaderTest.class.getResource("/" + FOLDER + "libdist-gloo.so") != null;
