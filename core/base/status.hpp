@@ -54,7 +54,7 @@ uint64_t failures_on_this_thread() noexcept;
 // Records a failure on this thread and returns it.
 [[gnu::format(printf, 2, 3)]] Status fail(dist_status code, const char* format, ...) noexcept;
 Status fail(const ErrorRecord& record) noexcept;
-// Replaces the message of this thread's latest failure, which may be one of the arguments, and returns that failure.
+// Returns this thread's latest failure with another message. The arguments may refer to the old message.
 [[gnu::format(printf, 1, 2)]] Status reworded(const char* format, ...) noexcept;
 
 // Shorthands for the most common failures.

@@ -95,8 +95,8 @@ typedef dist_status (*dist_server_update_fn)(dist_tensor *variables, size_t n, d
 typedef struct dist_server_options {
   uint32_t struct_size;
   int32_t num_threads; /* number of closures that a worker runs at the same time; 0 = default (1) */
-  /* address to listen on; NULL = DIST_BIND_ADDRESS, or else the port of the task's address: on that address only if it
-     is localhost or a loopback address, otherwise on all interfaces */
+  /* address to listen on; NULL = DIST_BIND_ADDRESS. If that is not set either, the server listens on the port of the
+     task's address: only on that address if it is localhost or a loopback address, otherwise on all interfaces */
   const char *bind_address;
   /* how long dist_server_join() waits for a coordinator to connect; 0 = default (600 s), < 0 = no limit */
   int64_t start_timeout_ns;
