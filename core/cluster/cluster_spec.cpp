@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <compare>
+#include <tuple>
 
 #include "core/base/json_out.hpp"
 #include "core/base/text.hpp"
@@ -76,7 +76,9 @@ bool unites_as_list(std::span<const ClusterSpec* const> specs, const char* name)
 struct SeenTask {
   int32_t index;
   std::size_t spec;
-  auto operator<=>(const SeenTask&) const = default;
+  bool operator<(const SeenTask& other) const {
+    return std::tie(index, spec) < std::tie(other.index, other.spec);
+  }
 };
 
 // All tasks of a job. Nothing is discarded: two tasks with the same index conflict.

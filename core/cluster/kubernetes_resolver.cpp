@@ -2,6 +2,7 @@
 // The resolver for pods of a StatefulSet or an Indexed Job, whose names are NAME-0, NAME-1, and so on. It
 // reads the environment on creation and never contacts the API server.
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
@@ -155,8 +156,9 @@ class Pods {
     SpecBuilder builder(memory_);
     DIST_TRY(builder.begin_job("worker"));
     for (int32_t i = 0; i < count_; ++i) {
-      char digits[16];
-      std::snprintf(digits, sizeof digits, "-%lld", static_cast<long long>(int64_t{first_} + i));
+      char digits[24];
+      const int64_t ordinal = int64_t{first_} + i;
+      std::snprintf(digits, sizeof digits, "-%" PRId64, ordinal);
       std::pmr::string& address = addresses.emplace_back(base_);
       address.append(digits).append(rest);
       DIST_TRY(builder.add_task(i, address));

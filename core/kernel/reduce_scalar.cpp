@@ -240,10 +240,11 @@ ReduceKernel floating_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
 // @every dtype
 ReduceKernel scalar_reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
   switch (dtype) {
-    case DIST_F16: return floating_kernel<FromLeftToRight>(dtype, op);
-    case DIST_BF16: return floating_kernel<FromLeftToRight>(dtype, op);
-    case DIST_F32: return floating_kernel<FromLeftToRight>(dtype, op);
-    case DIST_F64: return floating_kernel<FromLeftToRight>(dtype, op);
+    case DIST_F16:
+    case DIST_BF16:
+    case DIST_F32:
+    case DIST_F64:
+    case DIST_COMPLEX64: return floating_kernel<FromLeftToRight>(dtype, op);
     case DIST_I8: return integer_kernel<int8_t>(op);
     case DIST_U8: return integer_kernel<uint8_t>(op);
     case DIST_I16: return integer_kernel<int16_t>(op);
@@ -252,7 +253,6 @@ ReduceKernel scalar_reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept 
     case DIST_U32: return integer_kernel<uint32_t>(op);
     case DIST_I64: return integer_kernel<int64_t>(op);
     case DIST_U64: return integer_kernel<uint64_t>(op);
-    case DIST_COMPLEX64: return floating_kernel<FromLeftToRight>(dtype, op);
     case DIST_BOOL: return bool_kernel(op);
     default: return nullptr;
   }

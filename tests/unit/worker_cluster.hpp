@@ -186,11 +186,12 @@ inline void works_again(Cluster& cluster) {
     return sum(member, meeting, rank, 3, &got[rank]);
   });
   const int n = cluster.size();
+  const int64_t wanted = n * (n - 1) / 2 + 2 * n;
   for (int r = 0; r < n; ++r) {
     if (!outcomes[static_cast<std::size_t>(r)].status.ok())
       std::printf("# %s\n", outcomes[static_cast<std::size_t>(r)].error.message);
     assert_true(outcomes[static_cast<std::size_t>(r)].status.ok());
-    assert_true(got[r] == n * (n - 1) / 2 + 2 * n);
+    assert_true(got[r] == static_cast<double>(wanted));
   }
 }
 

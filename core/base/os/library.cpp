@@ -34,7 +34,7 @@ bool file_of(const void* here, char* to, std::size_t size) noexcept {
     if (address < begin || address >= end || line[path] != '/') continue;
     line[std::strcspn(line, "\n")] = '\0';
     found = std::strlen(line + path) < size;
-    if (found) std::strcpy(to, line + path);
+    if (found) std::memcpy(to, line + path, std::strlen(line + path) + 1);
   }
   std::fclose(maps);
   return found;

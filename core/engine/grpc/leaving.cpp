@@ -113,7 +113,8 @@ void Endpoint::stop(Parting* known) noexcept {
     woken_.wait(lock, [&] { return links_ == 0; });
   }
   server_.reset();
-  std::vector<std::shared_ptr<grpc::Channel>> channels(1, std::move(control_route_.channel));
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  channels.push_back(std::move(control_route_.channel));
   for (Peer& peer : peers_) channels.push_back(std::move(peer.route.channel));
   {
     const std::scoped_lock lock(retiring_);

@@ -47,6 +47,7 @@ namespace detail {
 
 // A step function and its recent exceptions. A batcher lives long, and each item asks once.
 struct batch_functions : std::enable_shared_from_this<batch_functions> {
+  std::shared_ptr<batch_functions> self;  // set if they must live forever
   virtual ~batch_functions() = default;
   virtual void step(replica here, batch &members) = 0;
 
@@ -86,8 +87,7 @@ template <class Step>
 struct functions_of_batches final : batch_functions {
   Step function;
 
-  template <class Given>
-  explicit functions_of_batches(Given &&given) : function(std::forward<Given>(given)) {}
+  explicit functions_of_batches(Step given) : function(std::move(given)) {}
   void step(replica here, batch &members) override { function(here, members); }
 };
 
@@ -278,7 +278,7 @@ class batcher {
   }
   ~batcher() {
     if (dist_batcher_destroy(handle_) != DIST_OK)
-      (void)new std::shared_ptr<detail::batch_functions>(functions_);  // the batcher still needs them
+      functions_->self = functions_;  // the batcher still needs them
   }
   batcher(batcher &&other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)), functions_(std::move(other.functions_)) {}

@@ -58,7 +58,7 @@ struct held_state final : instance_state {
   State state;
 
   template <class Make>
-  explicit held_state(Make &&make) : instance_state(&state_type<State>), state(make()) {}
+  explicit held_state(Make make) : instance_state(&state_type<State>), state(make()) {}
 };
 
 // The host functions that create states, and the exceptions that they threw.
@@ -196,8 +196,7 @@ template <class Fn>
 struct submitted_function : submitted {
   Fn fn;
 
-  template <class Given>
-  explicit submitted_function(Given &&given) : fn(std::forward<Given>(given)) {}
+  explicit submitted_function(Fn given) : fn(std::move(given)) {}
   void call(replica here) override { fn(here); }
 };
 

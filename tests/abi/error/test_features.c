@@ -133,7 +133,8 @@ static void cannot_load_from(const char *module_folder, int worker, const char *
 static void messages_about_modules_are_whole(void **state) {
   (void)state;
   char deep[3000] = "/nonexistent";
-  while (strlen(deep) < sizeof deep - 20) strcat(deep, "/folder");
+  for (size_t end = strlen(deep); end < sizeof deep - 20; end = strlen(deep))
+    snprintf(deep + end, sizeof deep - end, "/folder");
   for (int worker = 0; worker < 2; worker++) {
     cannot_load_from("/nonexistent", worker, "was not found at /nonexistent/libdist-grpc.so");
     cannot_load_from(deep, worker, "was not found at ...");

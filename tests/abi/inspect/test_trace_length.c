@@ -59,7 +59,8 @@ static void assert_explains(dist_strategy *strategy, const char *words) {
 static void assert_trace(dist_strategy *strategy, int first, int last) {
   text trace = {NULL, 0, 0};
   assert_ok(dist_write_trace(strategy, append, &trace));
-  int next[R] = {first, first}, runs[R] = {0};
+  int next[R], runs[R];
+  for (int r = 0; r < R; r++) next[r] = first, runs[r] = 0;
   static const char slice[] = "{\"ph\":\"X\"", barrier[] = "\"name\":\"barrier\"", run[] = "\"name\":\"run\"";
   for (char *at = strstr(trace.data, "{\"ph\":"), *next_at; at != NULL; at = next_at) {
     next_at = strstr(at + 1, "{\"ph\":");

@@ -134,15 +134,13 @@ bool ResolverArguments::read(const Json& kwargs) {
       options_.task_id = value.IsInt() ? value.GetInt() : std::stoi(std::string(text_of(value)));
     } else if (key == "num_accelerators" && value.IsObject()) {
       options_.num_accelerators = member(value, "GPU").GetInt();
-    } else if (!value.IsString()) {
-      return false;
-    } else if (key == "task_type") {
+    } else if (key == "task_type" && value.IsString()) {
       options_.task_type = keep(value);
-    } else if (key == "rpc_layer") {
+    } else if (key == "rpc_layer" && value.IsString()) {
       options_.rpc_layer = keep(value);
-    } else if (key == "environment") {
+    } else if (key == "environment" && value.IsString()) {
       options_.environment = keep(value);
-    } else if (key == "master") {
+    } else if (key == "master" && value.IsString()) {
       options_.session_address = keep(value);
     } else {
       return false;
