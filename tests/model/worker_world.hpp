@@ -327,11 +327,11 @@ class World {
     for (std::size_t i = 0; i < swaps * plan_.elements; ++i) {
       const auto at = static_cast<double>(i + step);
       const std::size_t half = i % plan_.elements + static_cast<std::size_t>(worker.me) * plan_.elements;
-      const double expected = act == Act::kSum       ? 300 + 2 * at
-                              : act == Act::kMaximum ? 200 + at
-                              : act == Act::kBroadcast
-                                  ? 200 + at
-                                  : static_cast<double>((i / plan_.elements + 1) * 100 + half + step);
+      const std::size_t row = i / plan_.elements;
+      const double expected = act == Act::kSum         ? 300 + 2 * at
+                              : act == Act::kMaximum   ? 200 + at
+                              : act == Act::kBroadcast ? 200 + at
+                                                       : static_cast<double>((row + 1) * 100 + half + step);
       worker.right = worker.right && out[i] == expected;
     }
     return kOk;

@@ -51,7 +51,7 @@ void two_processes_write_what_one_does(void**) {
       for (int turn = 0; turn < 20; ++turn) {
         Members members(each, kSize, n, random);
         const auto expected = members.together();
-        for (const auto& tensors : expected) written += tensors[0].size() > 0 && tensors[0][0] != -1;
+        for (const auto& tensors : expected) written += !tensors[0].empty() && tensors[0][0] != -1;
         for (int first = 1; first < kSize; ++first) {
           if (apart(members, first) == expected) continue;
           std::printf("# %s of %zu tensors, %d of %d members in the first process\n",

@@ -259,7 +259,8 @@ void a_directory_grows_as_it_is_sent(void**) {
   const Ref<Memory> memory = some_memory();
   Directory all(*memory);
   Directory copy(*memory);
-  const auto add = [&](const char* name, std::vector<int64_t> shape, std::vector<int32_t> servers) {
+  const auto add = [&](const char* name, const std::vector<int64_t>& shape,
+                       const std::vector<int32_t>& servers) {
     RemoteVariable variable(*memory);
     variable.name = name;
     variable.dtype = DIST_F32;

@@ -364,7 +364,7 @@ static void what_are_no_pods_is_refused(void **state) {
   char label[65], name[260] = "t-5";
   memset(label, 'a', 64), label[64] = '\0';
   pods = good, pods.service = label, no_pods(&pods, DIST_INVALID_ARGUMENT, "63 bytes");
-  for (int i = 0; i < 64; i++) strcat(name, ".aaa");
+  for (int i = 0; i < 64; i++) memcpy(name + 3 + 4 * i, ".aaa", sizeof ".aaa");
   pods = good, pods.host_name = name, no_pods(&pods, DIST_INVALID_ARGUMENT, "253");
 }
 

@@ -43,7 +43,8 @@ static double result_at(const repeats *r, const void *data, int64_t i) {
 }
 
 static double expected(const repeats *r, int32_t replicas, int64_t i) {
-  const double sum = replicas * (replicas - 1) / 2 * 100.0 + replicas * (double)(i % 1000 + 1);
+  const int32_t pairs = replicas * (replicas - 1) / 2;
+  const double sum = pairs * 100.0 + replicas * (double)(i % 1000 + 1);
   return r->op == DIST_REDUCE_MEAN ? sum / replicas : sum;
 }
 
@@ -229,7 +230,8 @@ static dist_status repeat_list(dist_replica *replica, void *user_data) {
     for (size_t t = 0; t < l->n; t++) {
       const int64_t step = to[t].strides == NULL ? 1 : 2;
       for (int64_t i = 0; i < l->lengths[t]; i++) {
-        const double sum = replicas * (replicas - 1) / 2 * 100.0 + replicas * (double)(i % 1000 + 1);
+        const int32_t pairs = replicas * (replicas - 1) / 2;
+        const double sum = pairs * 100.0 + replicas * (double)(i % 1000 + 1);
         const double got = to[t].dtype == DIST_F64 ? ((const double *)to[t].data)[i * step]
                                                    : (double)((const int32_t *)to[t].data)[i * step];
         if (got == sum) continue;

@@ -229,11 +229,7 @@ static int trial(const piece *p, long k, int while_used) {
     const int reached = atomic_exchange(&countdown, -1) < 0;
     if (status != DIST_OK && !(reached && status == DIST_RESOURCE_EXHAUSTED)) return FIRST_FAULT + 5;
     /* What was made ahead without memory may come to light now. */
-    if (p->use(&t) != DIST_OK)
-      status = p->use(&t);
-    else
-      status = DIST_OK;
-    if (status != DIST_OK) return FIRST_FAULT + 6;
+    if (p->use(&t) != DIST_OK && p->use(&t) != DIST_OK) return FIRST_FAULT + 6;
     if (!reached) return NOT_REACHED;
   }
   p->end(&t);

@@ -41,11 +41,11 @@ std::string printed(Replay& replay, const dist_cluster_spec* spec) {
     std::string text;
     const auto add = [&](const std::string& item) { text.append(text.empty() ? "" : ", ").append(item); };
     if (tasks.IsArray()) {
-      for (const Json& one : tasks.GetArray()) add("'" + std::string(text_of(one)) + "'");
+      for (const Json& one : tasks.GetArray()) add(std::string("'").append(text_of(one)).append("'"));
       text = "[" + text + "]";
     } else {
       for (const auto& [index, one] : tasks.GetObject()) {
-        add(std::string(text_of(index)) + ": '" + std::string(text_of(one)) + "'");
+        add(std::string(text_of(index)).append(": '").append(text_of(one)).append("'"));
       }
       text = "{" + text + "}";
     }
