@@ -136,7 +136,7 @@ type Transport int
 
 // The values of Transport.
 const (
-	AutoTransport Transport = 0 // the one named by DIST_TRANSPORT in the environment; else GrpcTransport, or NoneTransport if gRPC cannot be used
+	AutoTransport Transport = 0 // the one named by DIST_TRANSPORT; else GrpcTransport, or NoneTransport for host names without TLS and DIST_PLAINTEXT
 	NoneTransport Transport = 1 // no transport: the first call that needs another worker fails with UNAVAILABLE
 	GrpcTransport Transport = 2 // over gRPC, between the addresses in the cluster
 	GlooTransport Transport = 3 // control over gRPC, data over Gloo: not encrypted, on additional ports

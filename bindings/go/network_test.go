@@ -333,7 +333,7 @@ func TestWorkerThatDoesNotCome(t *testing.T) {
 	options.Replicas = 1
 	unreached := newStrategy(t, options)
 	err = unreached.Run(background, func(r *dist.Replica) error { return r.Barrier() })
-	fails(t, err, dist.ErrUnavailable, "worker 0 cannot be reached")
+	fails(t, err, dist.ErrUnavailable, "worker 1 cannot reach the other workers")
 	if hint := err.(*dist.Error).Hint; !strings.Contains(hint, "Options.Network") {
 		t.Error(hint)
 	}

@@ -113,6 +113,38 @@ void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept {
   copy_shown(text, size, given, breaks);
 }
 
+Shown::Shown(const char* text) noexcept {
+  constexpr char kCut[] = "…";
+  if (text == nullptr) text = "";
+  std::size_t used = 0;
+  std::size_t last = 0;  // where the cut can be marked
+  while (*text != '\0') {
+    char shown[kShownRoom];
+    const std::size_t taken = show_character(text, Breaks::kEscaped, shown);
+    const std::size_t length = std::strlen(shown);
+    if (used + length >= sizeof text_) {
+      std::memcpy(text_ + last, kCut, sizeof kCut);
+      return;
+    }
+    std::memcpy(text_ + used, shown, length);
+    used += length;
+    if (used + sizeof kCut <= sizeof text_) last = used;
+    text += taken;
+  }
+  text_[used] = '\0';
+}
+
+Shown::Shown(std::string_view text) noexcept : text_() {
+  // More than fits: then the other constructor marks the cut.
+  char copy[2 * sizeof text_];
+  copy[text.copy(copy, sizeof copy - 1)] = '\0';
+  *this = Shown(copy);
+}
+
+CountText::CountText(int64_t number, const char* noun) noexcept {
+  std::snprintf(text, sizeof text, "%lld %s%s", static_cast<long long>(number), noun, number == 1 ? "" : "s");
+}
+
 Status check_name(const char* name, const char* what) noexcept {
   if (is_line(name)) return kOk;
   return invalid_argument("%s is \"%s\"; a name is one line of UTF-8, without control characters", what,

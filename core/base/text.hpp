@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "core/base/status.hpp"
 
@@ -43,14 +44,23 @@ void show_in_place(char (&text)[N], Breaks breaks) noexcept {
   show_in_place(text, N, breaks);
 }
 
-// Quotes text from the host or from a file in a message: by the rule, and truncated.
+// Quotes text from the host or from a file in a message: by the rule. A long text is cut and ends with "…", so that
+// the rest of the message has room.
 class Shown {
  public:
-  explicit Shown(const char* text) noexcept { copy_shown(text_, text); }
+  explicit Shown(const char* text) noexcept;
+  explicit Shown(std::string_view text) noexcept;  // must not contain a NUL
   const char* c_str() const noexcept { return text_; }
 
  private:
   char text_[120];
+};
+
+// A number of things in a message: "1 replica", "2 replicas". The noun is the singular of one that forms its plural with
+// -s.
+struct CountText {
+  CountText(int64_t number, const char* noun) noexcept;
+  char text[64];
 };
 
 // Validates a name: one line of UTF-8. `what` begins the message.

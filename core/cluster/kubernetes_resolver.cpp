@@ -111,8 +111,9 @@ class Pods {
     }
     const int64_t index = int64_t{number} - first_;
     if (index < 0 || index >= count_) {
-      return invalid_argument("the index of this pod is %d; the pods of the %d worker%s begin at %d", number,
-                              count_, count_ == 1 ? "" : "s", first_);
+      return invalid_argument(
+          "the index of this pod is %d, but the job has %s, and the index of the first pod is %d", number,
+          CountText(count_, "worker").text, first_);
     }
     index_ = static_cast<int32_t>(index);
     return kOk;

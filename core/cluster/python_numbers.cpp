@@ -14,13 +14,9 @@ namespace dist {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n\r\f\v";
-constexpr std::size_t kQuoted = 64;  // bytes of a text that are shown in a message
 
 Status no_integer(std::string_view text, const char* what) noexcept {
-  char quoted[kQuoted];
-  std::snprintf(quoted, sizeof quoted, "%.*s", static_cast<int>(std::min(text.size(), kQuoted - 1)),
-                text.data());
-  return invalid_argument("%s is \"%s\", but must be an integer of 32 bits", what, Shown(quoted).c_str());
+  return invalid_argument("%s is \"%s\", but must be an integer of 32 bits", what, Shown(text).c_str());
 }
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }

@@ -58,8 +58,8 @@ Status validate(const ClusterSpec& spec, const char* type, int32_t id) noexcept 
   const int32_t n = count(spec, type);
   if (n == 0 && id >= 0) return invalid_argument("the task id is %d, but job \"%s\" has no tasks", id, type);
   if (id >= n) {
-    return invalid_argument("the task id is %d, but job \"%s\" has %d task%s, with ids 0 to %d", id, type, n,
-                            n == 1 ? "" : "s", n - 1);
+    return invalid_argument("the task id is %d, but job \"%s\" has %s, with ids 0 to %d", id, type,
+                            CountText(n, "task").text, n - 1);
   }
   return kOk;
 }

@@ -16,11 +16,11 @@
 namespace dist {
 
 // Expands "n[01-03,7],m1" to n01, n02, n03, n7, m1, in Slurm's order; at most DIST_MAX_CLUSTER_TASKS names, each
-// shorter than an address.
-Status expand_host_list(const char* text, std::pmr::vector<std::pmr::string>* out);
+// shorter than an address. `what` begins messages.
+Status expand_host_list(const char* text, const char* what, std::pmr::vector<std::pmr::string>* out);
 
-// Expands "2(x3),1" to 2, 2, 2, 1.
-Status expand_tasks_per_node(const char* text, std::pmr::vector<int32_t>* out);
+// Expands "2(x3),1" to 2, 2, 2, 1. `what` begins messages.
+Status expand_tasks_per_node(const char* text, const char* what, std::pmr::vector<int32_t>* out);
 
 struct SlurmJob {
   std::string_view name;

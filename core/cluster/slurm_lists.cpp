@@ -28,8 +28,8 @@ std::string_view trimmed(std::string_view text) noexcept {
 // the last bracket.
 class HostList {
  public:
-  HostList(std::pmr::memory_resource* memory, std::pmr::vector<std::pmr::string>* out)
-      : memory_(memory), out_(*out) {}
+  HostList(const char* what, std::pmr::memory_resource* memory, std::pmr::vector<std::pmr::string>* out)
+      : what_(what), memory_(memory), out_(*out) {}
 
   // Commas and blanks outside of brackets separate hosts.
   Status read(std::string_view text) {
@@ -77,37 +77,39 @@ class HostList {
     }
   };
 
-  static constexpr std::size_t kQuoted = 64;
-  static void quote(std::string_view text, char (&out)[kQuoted]) noexcept {
-    std::snprintf(out, kQuoted, "%.*s", static_cast<int>(std::min(text.size(), kQuoted - 1)), text.data());
-  }
-
-  static Status bad_part(std::string_view text) noexcept {
-    char quoted[kQuoted];
-    quote(text, quoted);
+  Status bad_part(std::string_view text) const noexcept {
     return invalid_argument(
-        "the list of hosts has \"%s\", which cannot be read; each host must be a name, in which brackets "
-        "contain "
-        "numbers and ranges, for example n[01-03,7]",
-        Shown(quoted).c_str());
+        "%s has \"%s\", which cannot be read. Each host must be a name, in which brackets contain numbers "
+        "and ranges, "
+        "for example n[01-03,7].",
+        what_, Shown(text).c_str());
   }
 
-  static Status bad_range(std::string_view text) noexcept {
-    char quoted[kQuoted];
-    quote(text, quoted);
+  Status bad_range(std::string_view text) const noexcept {
     return invalid_argument(
-        "the list of hosts has \"%s\" in brackets, but must have a number of at most %d digits there, or an "
-        "ascending "
-        "range of two such numbers, for example 01-03",
-        Shown(quoted).c_str(), kMaxDigits);
+        "%s has \"%s\" in brackets, but must have a number of at most %d digits there, or an ascending range "
+        "of two "
+        "such numbers, for example 01-03",
+        what_, Shown(text).c_str(), kMaxDigits);
   }
 
-  static Status too_many_hosts() noexcept {
-    return invalid_argument("the list of hosts has more than %d hosts", DIST_MAX_CLUSTER_TASKS);
+  Status too_many_hosts() const noexcept {
+    return invalid_argument("%s has more than %d hosts", what_, DIST_MAX_CLUSTER_TASKS);
   }
 
-  static Status too_long_name() noexcept {
-    return invalid_argument("the list of hosts has a name of more than %d bytes", DIST_MAX_ADDRESS_BYTES - 1);
+  Status too_long_name() const noexcept {
+    return invalid_argument("%s has a name of more than %d bytes", what_, DIST_MAX_ADDRESS_BYTES - 1);
+  }
+
+  // Whether it can be the host of an address; ports are not part of it.
+  Status check_host(const char* host) const noexcept {
+    if (std::strpbrk(host, ":/%?\\[]") != nullptr) {
+      return invalid_argument("%s has \"%s\", but a host must be a name without a port", what_,
+                              Shown(host).c_str());
+    }
+    if (is_line(host)) return kOk;
+    return invalid_argument("%s has \"%s\", but a host must be one line of UTF-8, without control characters",
+                            what_, Shown(host).c_str());
   }
 
   // Digits, which may be surrounded by blanks as in TensorFlow.
@@ -145,7 +147,7 @@ class HostList {
   }
 
   // "01-03,7". Counts the numbers.
-  static Status read_ranges(std::string_view text, std::pmr::vector<Range>* out, int64_t* out_numbers) {
+  Status read_ranges(std::string_view text, std::pmr::vector<Range>* out, int64_t* out_numbers) const {
     while (true) {
       const std::size_t comma = text.find(',');
       Range range = {};
@@ -160,7 +162,7 @@ class HostList {
 
   // "01-03" or a single number. The length of the first number, including blanks, determines the number of
   // digits.
-  static Status read_range(std::string_view text, Range* out) noexcept {
+  Status read_range(std::string_view text, Range* out) const noexcept {
     const std::size_t dash = text.find('-');
     const std::string_view from = text.substr(0, dash);
     const std::string_view to = dash == std::string_view::npos ? from : text.substr(dash + 1);
@@ -204,11 +206,12 @@ class HostList {
       }
     }
     if (!append(end, 0)) return too_long_name();
-    return check_name(out_.emplace_back(name, size).c_str(), "a host");
+    return check_host(out_.emplace_back(name, size).c_str());
   }
 
   static constexpr int kMaxDigits = 18;
 
+  const char* what_;
   std::pmr::memory_resource* memory_;
   std::pmr::vector<std::pmr::string>& out_;
 };
@@ -232,25 +235,26 @@ bool read_repeated(std::string_view text, int32_t* number, int32_t* times) noexc
 
 }  // namespace
 
-Status expand_host_list(const char* text, std::pmr::vector<std::pmr::string>* out) {
-  DIST_TRY(check_length(text, "the list of hosts"));
-  return HostList(out->get_allocator().resource(), out).read(text);
+Status expand_host_list(const char* text, const char* what, std::pmr::vector<std::pmr::string>* out) {
+  DIST_TRY(check_length(text, what));
+  return HostList(what, out->get_allocator().resource(), out).read(text);
 }
 
-Status expand_tasks_per_node(const char* text, std::pmr::vector<int32_t>* out) {
-  DIST_TRY(check_length(text, "the list of tasks per host"));
+Status expand_tasks_per_node(const char* text, const char* what, std::pmr::vector<int32_t>* out) {
+  DIST_TRY(check_length(text, what));
   std::string_view left = text;
   while (true) {
     const std::size_t comma = left.find(',');
     int32_t number = 0;
     int32_t times = 0;
     if (!read_repeated(left.substr(0, comma), &number, &times)) {
-      return invalid_argument("\"%s\" is no list of tasks per host, as \"2(x3),1\"", Shown(text).c_str());
+      return invalid_argument(
+          "%s is \"%s\", but must list the number of tasks of each host, for example 2(x3),1", what,
+          Shown(text).c_str());
     }
     if (number > DIST_MAX_CLUSTER_TASKS ||
         out->size() + static_cast<std::size_t>(times) > DIST_MAX_CLUSTER_TASKS) {
-      return invalid_argument("the list of tasks per host has more than %d tasks, or hosts",
-                              DIST_MAX_CLUSTER_TASKS);
+      return invalid_argument("%s has more than %d tasks or hosts", what, DIST_MAX_CLUSTER_TASKS);
     }
     out->insert(out->end(), static_cast<std::size_t>(times), number);
     if (comma == std::string_view::npos) return kOk;

@@ -2,6 +2,7 @@
 // The resolver for a Slurm step, which is read on creation.
 #include <charconv>
 
+#include "core/base/text.hpp"
 #include "core/cluster/resolvers.hpp"
 
 namespace dist {
@@ -24,8 +25,9 @@ class SlurmResolver final : public ClusterResolver {
     if (step_.gpus_per_task() == 0) return ClusterResolver::gpu_ids(out);
     if (step_.first_gpu() < 0) {
       return invalid_argument(
-          "the rank of this process is %d, and the Slurm step has %d task%s, with ranks from 0 on",
-          step_.rank(), step_.num_tasks(), step_.num_tasks() == 1 ? "" : "s");
+          "the rank of this process is %d, but the Slurm step has %s, with ranks from 0 on, so this process "
+          "has no GPUs",
+          step_.rank(), CountText(step_.num_tasks(), "task").text);
     }
     char ids[DIST_MAX_ADDRESS_BYTES];
     char* at = ids;

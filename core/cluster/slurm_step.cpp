@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <limits>
 
 #include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
@@ -27,8 +28,10 @@ Status at_least_0(int32_t number, const char* name) noexcept {
   return number >= 0 ? kOk : invalid_argument("%s is %d, but must be at least 0", name, number);
 }
 
-// The plural ending for messages: "1 task", "2 tasks".
-const char* s_of(std::size_t number) noexcept { return number == 1 ? "" : "s"; }
+class Tasks : public CountText {
+ public:
+  explicit Tasks(std::size_t number) noexcept : CountText(static_cast<int64_t>(number), "task") {}
+};
 
 // The option, or else the variable.
 Status option_or_variable(const char* given, const char* option, const char* name, const char** source,
@@ -42,39 +45,40 @@ bool same_word(std::string_view text, std::string_view word) noexcept {
   return text.size() == word.size() && strncasecmp(text.data(), word.data(), word.size()) == 0;
 }
 
-Status read_plane_size(std::string_view text, const char* source, int32_t* out) noexcept {
+Status read_plane_size(std::string_view text, const char* source, const char* value, int32_t* out) noexcept {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
   if (error == std::errc() && stop == text.data() + text.size() && *out > 0) return kOk;
-  return invalid_argument("%s must have a number of tasks, at least 1, as the size of a plane", source);
+  return invalid_argument("%s is \"%s\", but the size of a plane must be a number of tasks, 1 to %d", source,
+                          Shown(value).c_str(), std::numeric_limits<int32_t>::max());
 }
 
 // Reads from SLURM_DISTRIBUTION how many consecutive ranks a host gets before the next one gets some. Only its first
-// word is about hosts, for example cyclic in "cyclic:block,NoPack"; the others are about the CPUs of a host.
+// word is about hosts, for example cyclic in "cyclic:block,NoPack"; the others are about the CPUs of a host. As in
+// srun(1), "*" stands for block, which is the default, and no word may be left out before "Pack" or "NoPack".
 Status read_plane(int32_t num_tasks, std::size_t num_hosts, const char* hosts_source, int32_t* out) noexcept {
   constexpr const char* kName = "SLURM_DISTRIBUTION";
   const char* const given = environment_text(kName);
   const std::string_view text = given == nullptr ? "" : given;
   const std::string_view word = text.substr(0, text.find_first_of(":,"));
   *out = std::max(num_tasks, 1);
-  for (const char* const block : {"", "*", "block", "pack", "nopack"}) {
-    if (same_word(word, block)) return kOk;
-  }
+  if (text.empty() || word == "*" || same_word(word, "block")) return kOk;
   if (same_word(word, "cyclic")) return *out = 1, kOk;
   constexpr std::string_view kPlane = "plane=";
   if (same_word(word.substr(0, kPlane.size()), kPlane)) {
-    return read_plane_size(word.substr(kPlane.size()), kName, out);
+    return read_plane_size(word.substr(kPlane.size()), kName, given, out);
   }
   if (same_word(word, "plane")) {
     constexpr const char* kSize = "SLURM_DIST_PLANESIZE";
     const char* const size = environment_text(kSize);
-    if (size != nullptr) return read_plane_size(size, kSize, out);
-    return failed_precondition("%s is \"%s\", but %s is not set", kName, Shown(given).c_str(), kSize);
+    if (size != nullptr) return read_plane_size(size, kSize, size, out);
+    return failed_precondition("%s is \"%s\", but %s is not set. Set it to the size of a plane.", kName,
+                               Shown(given).c_str(), kSize);
   }
   if (num_hosts == 1) return kOk;
   return failed_precondition(
-      "%s is \"%s\", so libdist cannot tell which ranks are on which of the %zu hosts of %s. Start the step "
-      "with "
-      "--distribution=block, cyclic or plane=N, or list the workers in TF_CONFIG.",
+      "%s is \"%s\", which does not tell libdist which ranks are on which of the %zu hosts of %s. Start the "
+      "step "
+      "with --distribution=block, cyclic or plane=N, or list the workers in TF_CONFIG.",
       kName, Shown(given).c_str(), num_hosts, hosts_source);
 }
 
@@ -106,13 +110,13 @@ Status SlurmStep::read_hosts(const SlurmOptions& options) {
   const char* text = nullptr;
   DIST_TRY(option_or_variable(options.host_list, "host_list", "SLURM_STEP_NODELIST", &hosts_source_, &text));
   std::pmr::vector<std::pmr::string> hosts(&memory_);
-  DIST_TRY(expand_host_list(text, &hosts));
+  DIST_TRY(expand_host_list(text, hosts_source_, &hosts));
   std::pmr::vector<int32_t> tasks(&memory_);
   tasks_source_ = "tasks_on_each_host";
   if (options.tasks_on_each_host == 0) {
     DIST_TRY(option_or_variable(options.tasks_per_node, "tasks_per_node", "SLURM_STEP_TASKS_PER_NODE",
                                 &tasks_source_, &text));
-    DIST_TRY(expand_tasks_per_node(text, &tasks));
+    DIST_TRY(expand_tasks_per_node(text, tasks_source_, &tasks));
   }
   return add_hosts(hosts, tasks, options.tasks_on_each_host);
 }
@@ -122,10 +126,11 @@ Status SlurmStep::read_hosts(const SlurmOptions& options) {
 Status SlurmStep::add_hosts(std::span<std::pmr::string> hosts, std::span<const int32_t> tasks,
                             int32_t on_each) {
   const std::size_t n = hosts.size();
-  if (n == 0) return invalid_argument("the Slurm step has no host: %s is a list of none", hosts_source_);
+  if (n == 0) return invalid_argument("%s lists no host", hosts_source_);
   if (on_each == 0 && tasks.size() != n) {
-    return invalid_argument("%s has %zu host%s, and %s has %zu number%s, but both must be equally long",
-                            hosts_source_, n, s_of(n), tasks_source_, tasks.size(), s_of(tasks.size()));
+    return invalid_argument("%s has %s, and %s has %s, but both must be equally long", hosts_source_,
+                            CountText(static_cast<int64_t>(n), "host").text, tasks_source_,
+                            CountText(static_cast<int64_t>(tasks.size()), "number").text);
   }
   hosts_.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -142,7 +147,7 @@ Status SlurmStep::check_twice() const {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return kOk;
-  return invalid_argument("%s has the host \"%s\" twice; each host must be in it once", hosts_source_,
+  return invalid_argument("%s has the host \"%s\" twice. List each host once.", hosts_source_,
                           Shown(twice->data()).c_str());
 }
 
@@ -153,7 +158,8 @@ Status SlurmStep::count_tasks() noexcept {
     sum += one.tasks;
   }
   if (sum > DIST_MAX_CLUSTER_TASKS) {
-    return invalid_argument("the Slurm step has more than %d tasks", DIST_MAX_CLUSTER_TASKS);
+    return invalid_argument("%s adds up to %lld tasks, but a cluster can have at most %d", tasks_source_,
+                            static_cast<long long>(sum), DIST_MAX_CLUSTER_TASKS);
   }
   num_tasks_ = static_cast<int32_t>(sum);
   return kOk;
@@ -198,9 +204,10 @@ Status SlurmStep::check_variable(const char* name, const char* what, int32_t exp
   if (number == expected) return kOk;
   const char* const given = environment_text("SLURM_DISTRIBUTION");
   return failed_precondition(
-      "%s is %d, but with the distribution \"%s\" %s would be %d for rank %d. libdist cannot tell which "
-      "ranks are on "
-      "which host. Set SLURM_DISTRIBUTION to the distribution of the step, or list the workers in TF_CONFIG.",
+      "%s is %d, but with the distribution \"%s\" %s would be %d for rank %d, so libdist cannot tell which "
+      "ranks are "
+      "on which host. Set SLURM_DISTRIBUTION to the distribution of the step, or list the workers in "
+      "TF_CONFIG.",
       name, number, Shown(given == nullptr ? "block" : given).c_str(), what, expected, rank_);
 }
 
@@ -211,14 +218,17 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
     gpus_per_task_ = gpus / most_tasks_;
     if (gpus_per_task_ == 0) {
       return invalid_argument(
-          "%d GPU%s of a host cannot be shared out to its %d tasks: give gpus_per_host as 0, and none is",
-          gpus, s_of(static_cast<std::size_t>(gpus)), most_tasks_);
+          "gpus_per_host is %d, but a host has up to %s, so not every task can have a GPU. Set gpus_per_host "
+          "to 0 to "
+          "distribute no GPUs.",
+          gpus, Tasks(static_cast<std::size_t>(most_tasks_)).text);
     }
   }
   if (int64_t{gpus_per_task_} * most_tasks_ > gpus) {
     return failed_precondition(
-        "gpus_per_task is %d, and a host has up to %d task%s; gpus_per_host is %d, which is too few",
-        gpus_per_task_, most_tasks_, s_of(static_cast<std::size_t>(most_tasks_)), gpus);
+        "gpus_per_task is %d and a host has up to %s, but gpus_per_host is %d. It must be at least %lld.",
+        gpus_per_task_, Tasks(static_cast<std::size_t>(most_tasks_)).text, gpus,
+        static_cast<long long>(int64_t{gpus_per_task_} * most_tasks_));
   }
   return kOk;
 }
@@ -226,8 +236,9 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
 Status SlurmStep::place(const SlurmOptions& options) {
   const int32_t port = options.port_base == 0 ? kDefaultPortBase : options.port_base;
   if (int64_t{port} + most_tasks_ - 1 > kLastPort) {
-    return invalid_argument("ports begin at %d, and a host has %d task%s; the last port is %d", port,
-                            most_tasks_, s_of(static_cast<std::size_t>(most_tasks_)), kLastPort);
+    return invalid_argument(
+        "port_base is %d and a host has up to %s, but the last port is %d. Set a lower port_base.", port,
+        Tasks(static_cast<std::size_t>(most_tasks_)).text, kLastPort);
   }
   std::pmr::vector<std::pmr::string> addresses(&memory_);
   addresses.reserve(static_cast<std::size_t>(num_tasks_));
@@ -260,8 +271,9 @@ Status SlurmStep::check_sum(std::span<const SlurmJob> jobs, const char* source) 
   for (const SlurmJob& job : jobs) asked += job.num_tasks;
   const auto has = static_cast<std::size_t>(num_tasks_);
   if (asked == has) return kOk;
-  return failed_precondition("%s asks for %zu task%s, and %s and %s give the Slurm step %zu task%s", source,
-                             asked, s_of(asked), hosts_source_, tasks_source_, has, s_of(has));
+  return failed_precondition(
+      "%s asks for %s, but %s and %s give the Slurm step %s. The numbers must be equal.", source,
+      Tasks(asked).text, hosts_source_, tasks_source_, Tasks(has).text);
 }
 
 // Assigns consecutive tasks to the jobs, sorted by name. check_sum() has verified the number of tasks.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/text.hpp"
 #include "core/comm/workers.hpp"
 
 namespace dist {
@@ -33,19 +34,23 @@ ErrorRecord WorkerMeeting::of_worker(WorkerRound& round, int worker, dist_status
 }
 
 ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
-  ErrorRecord report = of_worker(round, worker, DIST_UNAVAILABLE);
+  // Without a transport, the fault is in this worker and not in its peers.
+  const bool is_own = !transport_.reaches_others();
+  ErrorRecord report = of_worker(round, is_own ? me_ : worker, DIST_UNAVAILABLE);
   char why[kWhyBytes];
   transport_.why_lost(worker, why, sizeof why);
-  if (!transport_.reaches_others()) {
-    append(report, "worker %d cannot be reached%s%s", named(worker), *why == '\0' ? "" : ": ", why);
+  if (is_own) {
+    append(report, "worker %d cannot reach the other workers%s%s", named(me_), *why == '\0' ? "" : ": ", why);
     copy_text(report.expected, "a transport to the other workers of the cluster");
-    copy_text(
-        report.hint,
-        "Worker processes reach each other at the addresses of their cluster, strategies of one process "
-        "through dist_strategy_options.network.");
+    copy_text(report.hint, "Select another transport, or pass dist_strategy_options.network.");
     return report;
   }
   append(report, "worker %d is lost%s%s", named(worker), *why == '\0' ? "" : ": ", why);
+  if (transport_.given_up()) {
+    copy_text(report.hint,
+              "Find out what stopped this process, or set a longer DIST_LEASE_SECONDS for all workers.");
+    return report;
+  }
   copy_text(report.received, "nothing more");
   copy_text(report.hint, "Find out why that worker ended or cannot be reached.");
   return report;
@@ -81,13 +86,15 @@ ErrorRecord WorkerMeeting::unlike(WorkerRound& round, int worker) noexcept {
     copy_text(report.hint, "Run the same version of libdist on all workers.");
     return report;
   }
+  const CountText expected(members().count_of(worker), "replica");
+  const CountText received(header.members, "replica");
   append(report,
-         "worker %d has %" PRId32
-         " replicas, but worker %d expects %d. Give all workers the same number of replicas "
-         "for each worker.",
-         named(worker), header.members, named(me_), members().count_of(worker));
-  std::snprintf(report.expected, sizeof report.expected, "%d replicas", members().count_of(worker));
-  std::snprintf(report.received, sizeof report.received, "%" PRId32 " replicas", header.members);
+         "worker %d has %s, but worker %d expects it to have %s. Give all workers the same number of "
+         "replicas for each "
+         "worker.",
+         named(worker), received.text, named(me_), expected.text);
+  copy_text(report.expected, expected.text);
+  copy_text(report.received, received.text);
   copy_text(report.hint, "Give all workers the same number of replicas for each worker.");
   return report;
 }
@@ -165,12 +172,16 @@ ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64
   evidence.given_ns = group_.deadline().given_ns;
   evidence.reason = group_.cancel_reason();
   if (trouble == Trouble::kNone) return opening(evidence);
-  // The connection to the first worker that did not arrive.
+  // The connections to the workers that did not arrive.
   char why[kWhyBytes] = "";
-  for (int w = 0; w < n && *why == '\0'; ++w) {
+  for (int w = 0; w < n; ++w) {
     if (signatures[w] != nullptr) continue;
-    transport_.why_lost(w, why, sizeof why);
-    break;
+    const std::size_t used = std::strlen(why);
+    constexpr char kAnd[] = "; ";
+    if (used + sizeof kAnd >= sizeof why) break;
+    const std::size_t at = used == 0 ? 0 : used + sizeof kAnd - 1;
+    transport_.why_lost(w, why + at, sizeof why - at);
+    if (why[at] != '\0' && used != 0) std::memcpy(why + used, kAnd, sizeof kAnd - 1);
   }
   if (const std::size_t length = std::strlen(why); length != 0 && why[length - 1] == '.')
     why[length - 1] = '\0';
@@ -262,7 +273,9 @@ bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   }
   switch (end) {
     // A worker that leaves because worker 0 is lost is not the cause.
-    case Transfer::End::kLost: *out = {lost(round, transport_.lost(0) ? 0 : worker), false}; break;
+    case Transfer::End::kLost:
+      *out = {lost(round, transport_.given_up() ? me_ : transport_.lost(0) ? 0 : worker), false};
+      break;
     case Transfer::End::kMisfit: *out = {broken(round, worker, "a message of another size"), false}; break;
     // Only close() cancels transfers that are waited for.
     default: *out = {lost(round, me_), false}; break;
@@ -312,7 +325,7 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
     if (says == LeaderSays::kNothingYet) return false;
     if (says == LeaderSays::kReport) {
       found_.report = report_.notice.record;
-    } else if (transport_.reaches_others()) {
+    } else if (transport_.reaches_others() && !transport_.given_up()) {
       const char* const leader = transport_.lost(0)         ? "cannot be reached"
                                  : leave_of(peer(0)).here() ? "has left"
                                                             : "did not answer";

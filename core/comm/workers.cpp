@@ -251,9 +251,10 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
   }
   const std::lock_guard lock(mutex_);
   if (!leader.here() || !leader.good()) {
+    const int lost = transport_.given_up() ? me_ : 0;
     char why[sizeof ErrorRecord::message] = "";
-    transport_.why_lost(0, why, sizeof why);
-    return dist::fail(DIST_UNAVAILABLE, "worker %d is lost%s%s", named(0), *why == '\0' ? "" : ": ", why);
+    transport_.why_lost(lost, why, sizeof why);
+    return dist::fail(DIST_UNAVAILABLE, "worker %d is lost%s%s", named(lost), *why == '\0' ? "" : ": ", why);
   }
   *out_announced = leader.notice.announced;
   return kOk;

@@ -133,9 +133,8 @@ Status Coordinator::add_server(const ClusterSpec& cluster, const char* job, int 
   DIST_TRY(cluster.task_address(job, index, &address));
   HostAndPort parsed;
   if (!parse_address(address, 1, &parsed)) {
-    return invalid_argument(
-        "the address of /job:%s/task:%d is %s, but must be host:port or [v6]:port, with a port of 1 to 65535",
-        job, index, Shown(address).c_str());
+    return invalid_argument("the address of /job:%s/task:%d is \"%s\", but must be %s", job, index,
+                            Shown(address).c_str(), kAddressForm);
   }
   const bool ps = job == kPsJob;
   Server& server = servers_.emplace_back(*this, ps, index);

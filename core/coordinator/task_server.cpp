@@ -54,6 +54,9 @@ Status check_message_bytes(int64_t bytes) noexcept {
                           static_cast<long long>(TaskServer::kDefaultMessageBytes));
 }
 
+constexpr char kAddress[] = "the server's address";
+constexpr char kBindAddress[] = "dist_server_options.bind_address";
+
 Status TaskServer::create(Memory& memory, const TaskServerOptions& options, Ref<TaskServer>* out) {
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {
     return invalid_argument("num_threads is %d; use 1 to %d, or 0 for 1", options.num_threads, kMostThreads);
@@ -62,10 +65,9 @@ Status TaskServer::create(Memory& memory, const TaskServerOptions& options, Ref<
   for (const char* const each : {options.address, options.bind_address}) {
     HostAndPort parsed;
     if (each == nullptr || parse_address(each, 0, &parsed)) continue;
-    return invalid_argument(
-        "the server's address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535, or 0 to "
-        "let the system choose one",
-        Shown(each).c_str());
+    return invalid_argument("%s is \"%s\", but must be %s, or 0 to let the system choose one",
+                            each == options.bind_address ? kBindAddress : kAddress, Shown(each).c_str(),
+                            kAddressForm);
   }
   *out = make_counted<TaskServer>(memory, options);
   return kOk;
@@ -125,7 +127,12 @@ Status TaskServer::start() {
         "this is a forked child of the server's process. Create another one in the child.");
   if (started_) return failed_precondition("the server has already been started");
   const bool given = !bind_address_.empty();
-  JobCallOptions options{given ? bind_address_.c_str() : address_.c_str(), !given, this, {}};
+  JobCallOptions options{given ? bind_address_.c_str() : address_.c_str(),
+                         given ? kBindAddress : kAddress,
+                         nullptr,
+                         !given,
+                         this,
+                         {}};
   options.limits.message_bytes = message_bytes_;
   options.limits.bytes = 4 * message_bytes_;
   options.limits.calls = kMostQueued;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/grpc_calls.hpp"
 
+#include <string>
+
+#include "core/base/os/addresses.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/grpc_library.hpp"
 
@@ -9,6 +12,15 @@ namespace {
 
 constexpr char kWho[] = "processes of the job";
 
+const char* value_of(const GrpcCallOptions& options) noexcept {
+  return options.bind_value != nullptr ? options.bind_value : options.bind_address;
+}
+
+Status cannot_listen(const GrpcCallOptions& options, const std::string& why) noexcept {
+  return fail(DIST_UNAVAILABLE, "%s is \"%s\", but this process %s", options.bind_name,
+              Shown(value_of(options)).c_str(), why.c_str());
+}
+
 }  // namespace
 
 Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<GrpcCalls>* out) {
@@ -16,12 +28,17 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
   if (options.bind_address != nullptr) {
     HostAndPort bind;
     if (!parse_address(options.bind_address, 0, &bind)) {
-      return invalid_argument(
-          "the address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535, or 0 to let the "
-          "system choose one",
-          Shown(options.bind_address).c_str());
+      return invalid_argument("%s is \"%s\", but must be %s, or 0 to let the system choose one",
+                              options.bind_name, Shown(value_of(options)).c_str(), kAddressForm);
     }
-    DIST_TRY(check_exposure(options, bind.is_loopback(), kWho));
+    Exposed exposed;
+    if (!bind.is_loopback()) exposed.add(options.bind_name, value_of(options));
+    if (exposed.any() && bind.is_number()) {
+      // A wrong address is a better reason than what it would need if it were right.
+      const std::string why = why_not_bind(std::string(bind.host), 0);
+      if (!why.empty()) return cannot_listen(options, "cannot listen there: " + why);
+    }
+    DIST_TRY(check_exposure(options, exposed, kWho));
   }
   const GrpcModule* module = nullptr;
   DIST_TRY(find_grpc_library(false, options.module, &module));
@@ -31,6 +48,7 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
       {options.bind_address, options.secret, options.ca, options.certificate, options.key,
        options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns, options.limits, options.handler, &memory},
       &made->network_, why, sizeof why);
+  if (code == DIST_UNAVAILABLE && options.bind_address != nullptr) return cannot_listen(options, why);
   if (code != DIST_OK) return fail(code, "%s", why);
   *out = std::move(made);
   return kOk;
@@ -44,15 +62,16 @@ GrpcCalls::~GrpcCalls() {
 Status GrpcCalls::open(const char* call, const char* address, CallChannel** out) noexcept {
   HostAndPort parsed;
   if (!parse_address(address, 1, &parsed)) {
-    return invalid_argument(
-        "%s: the address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535", call,
-        Shown(address).c_str());
+    return invalid_argument("%s: the address is \"%s\", but must be %s", call, Shown(address).c_str(),
+                            kAddressForm);
   }
   LinkSecurity security;
   security.ca = tls_ ? "" : nullptr;
   security.secret = secret_ ? "" : nullptr;
   security.allow_plaintext = allow_plaintext_;
-  DIST_TRY(check_exposure(security, parsed.is_loopback(), kWho));
+  Exposed exposed;
+  exposed.add("the server's address", address);
+  DIST_TRY(check_exposure(security, exposed, kWho));
   *out = network_->open(address);
   return *out != nullptr ? kOk : out_of_memory();
 }

@@ -12,8 +12,10 @@
 namespace dist {
 
 struct GrpcCallOptions : LinkSecurity {
-  const char* bind_address = nullptr;  // NULL: do not listen; port 0: the system selects one
-  CallHandler* handler = nullptr;      // required if it listens; must outlive it
+  const char* bind_address = nullptr;              // NULL: do not listen; port 0: the system selects one
+  const char* bind_name = "the server's address";  // what specified it, for messages
+  const char* bind_value = nullptr;                // the value that was specified; NULL: the address itself
+  CallHandler* handler = nullptr;                  // required if it listens; must outlive it
   CallLimits limits;
   const char* module = nullptr;  // path of the library; NULL: search for it
 };

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "core/base/os/fork.hpp"
 #include "core/base/os/library.hpp"
@@ -59,12 +60,14 @@ Status load(const Kind& kind, const char* path, const GrpcModule** out) noexcept
   Library library;
   char why[512];
   if (!library.load(path, why, sizeof why)) {
-    return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s", ShownPath(path).c_str(), why);
+    return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s. Install it from the same build as libdist.",
+                ShownPath(path).c_str(), why);
   }
   const auto entry = reinterpret_cast<GrpcModuleEntry>(library.symbol(kind.entry));
   const GrpcModule* const table = entry == nullptr ? nullptr : entry();
   if (table == nullptr)
-    return fail(DIST_UNAVAILABLE, "%s is not a %s module", ShownPath(path).c_str(), kind.file);
+    return fail(DIST_UNAVAILABLE, "%s is not a %s module. Install it from the same build as libdist.",
+                ShownPath(path).c_str(), kind.file);
   if (strnlen(table->version, sizeof table->version) == sizeof table->version ||
       std::strcmp(table->version, kind.version) != 0) {
     return fail(DIST_UNAVAILABLE,
@@ -94,9 +97,17 @@ Status check_process(bool uses) noexcept {
 Status find(bool gloo, const char* given, const GrpcModule** out) noexcept {
   const Kind& kind = gloo ? kGloo : kGrpc;
   if (given != nullptr) {
-    if (file_is_there(given)) return load(kind, given, out);
-    return fail(DIST_UNAVAILABLE, "%s was not found at %s. Build libdist with %s, %s", kind.file,
-                ShownPath(given).c_str(), kind.how, kOrSayWhere);
+    const std::string_view path(given);
+    const Shown folder(path.substr(0, path.rfind('/')));
+    if (!file_is_there(given)) {
+      return fail(DIST_UNAVAILABLE,
+                  "DIST_MODULE_FOLDER is \"%s\", but %s was not found at %s. Build libdist with %s, %s",
+                  folder.c_str(), kind.file, ShownPath(given).c_str(), kind.how, kOrSayWhere);
+    }
+    const Status loaded = load(kind, given, out);
+    if (loaded.ok()) return kOk;
+    const ErrorRecord why = last_error();
+    return fail(loaded.code(), "DIST_MODULE_FOLDER is \"%s\", but %s", folder.c_str(), why.message);
   }
   char folder[kPathBytes - 64] = "";
   char paths[3][kPathBytes] = {};

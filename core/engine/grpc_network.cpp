@@ -4,43 +4,55 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <string_view>
 
+#include "core/base/os/addresses.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/grpc_library.hpp"
 
 namespace dist {
 namespace {
 
-Status check_addresses(const GrpcOptions& options, bool* all_loopback) noexcept {
-  *all_loopback = true;
+constexpr char kBindAddress[] = "DIST_BIND_ADDRESS";
+
+Status check_addresses(const GrpcOptions& options, Exposed* exposed) {
   const std::size_t n = options.addresses.size();
   for (std::size_t i = 0; i < n; ++i) {
+    const char* const text = options.addresses[i];
     HostAndPort address;
-    if (options.addresses[i] == nullptr || !parse_address(options.addresses[i], 1, &address)) {
-      return invalid_argument(
-          "the address of worker %zu is %s, but must be host:port or [v6]:port, with a port of 1 to 65535", i,
-          options.addresses[i] == nullptr ? "NULL" : Shown(options.addresses[i]).c_str());
+    if (text == nullptr || !parse_address(text, 1, &address)) {
+      return invalid_argument("the address of worker %zu is \"%s\", but must be %s", i, Shown(text).c_str(),
+                              kAddressForm);
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (std::strcmp(options.addresses[i], options.addresses[j]) == 0) {
-        return invalid_argument("workers %zu and %zu have the same address, %s", j, i,
-                                Shown(options.addresses[i]).c_str());
+      if (std::strcmp(text, options.addresses[j]) == 0) {
+        return invalid_argument("workers %zu and %zu have the same address, \"%s\"", j, i,
+                                Shown(text).c_str());
       }
     }
-    *all_loopback = *all_loopback && address.is_loopback();
+    char name[48];
+    std::snprintf(name, sizeof name, "the address of worker %zu", i);
+    exposed->add(name, text);
   }
   HostAndPort bind;
   if (options.bind_address == nullptr) return kOk;
   if (!parse_address(options.bind_address, 1, &bind)) {
-    return invalid_argument("bind_address is %s, but must be host:port or [v6]:port",
-                            Shown(options.bind_address).c_str());
+    return invalid_argument("%s is \"%s\", but must be %s", kBindAddress, Shown(options.bind_address).c_str(),
+                            kAddressForm);
   }
-  *all_loopback = *all_loopback && bind.is_loopback();
-  return kOk;
+  exposed->add(kBindAddress, options.bind_address);
+  if (!bind.is_number() || check_exposure(options, *exposed, "").ok()) return kOk;
+  // A wrong address is a better reason than what it would need if it were right.
+  const std::string why = why_not_bind(std::string(bind.host), 0);
+  return why.empty() ? kOk
+                     : fail(DIST_UNAVAILABLE,
+                            "%s is \"%s\", but this process cannot listen there: %s. Set it to an "
+                            "address of this machine, or to 0.0.0.0 or [::] for all interfaces.",
+                            kBindAddress, Shown(options.bind_address).c_str(), why.c_str());
 }
 
-Status check(const GrpcOptions& options) noexcept {
+Status check(const GrpcOptions& options) {
   const std::size_t n = options.addresses.size();
   if (n < 1 || n > static_cast<std::size_t>(kMaxGrpcWorkers)) {
     return invalid_argument("there are %zu addresses, but a network must have 1 to %d workers", n,
@@ -52,8 +64,8 @@ Status check(const GrpcOptions& options) noexcept {
   if (!options.replicas.empty() && options.replicas.size() != n) {
     return invalid_argument("replicas are of %zu workers, and there are %zu", options.replicas.size(), n);
   }
-  bool all_loopback = true;
-  DIST_TRY(check_addresses(options, &all_loopback));
+  Exposed exposed;
+  DIST_TRY(check_addresses(options, &exposed));
   if (options.credit != 0 && (options.credit < static_cast<int64_t>(Transport::kLeastCounted) ||
                               options.credit > static_cast<int64_t>(GrpcNetwork::kMostCredit))) {
     return invalid_argument("credit is %lld; use %zu to %zu, or 0", static_cast<long long>(options.credit),
@@ -65,12 +77,14 @@ Status check(const GrpcOptions& options) noexcept {
         "transport gloo sends data as plain text, but TLS certificates are set (DIST_TLS_CA, "
         "DIST_TLS_CERTIFICATE, DIST_TLS_KEY). Unset them, or use transport grpc.");
   }
-  if (options.gloo && !all_loopback && !options.allow_plaintext) {
+  if (options.gloo && exposed.any() && !options.allow_plaintext) {
     return failed_precondition(
-        "transport gloo sends data as plain text, but not all workers are on loopback. Use transport grpc "
-        "with TLS, or set DIST_PLAINTEXT=1 if everyone on the network may read and change the data.");
+        "transport gloo sends data as plain text, but %s. Use transport grpc with TLS, or set "
+        "DIST_PLAINTEXT=1 if "
+        "everyone on the network may read and change the data.",
+        exposed.c_str());
   }
-  return check_exposure(options, all_loopback, "workers of the job");
+  return check_exposure(options, exposed, "workers of the job");
 }
 
 const char* text_of(const char* text) noexcept { return text == nullptr ? "" : text; }
@@ -102,6 +116,7 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
           options.bind_address != nullptr
               ? Text(options.bind_address, &memory)
               : default_bind_address(memory, options.addresses[static_cast<std::size_t>(options.me)])),
+      listens_elsewhere_(options.bind_address != nullptr),
       digest_(text_of(options.digest), &memory),
       secret_(text_of(options.secret), &memory),
       ca_(text_of(options.ca), &memory),
@@ -152,6 +167,11 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
                                           credit_,
                                           &memory()},
                                          out, &handle_, why, sizeof why);
+  // The address to listen on is the only local setting that can be wrong here.
+  if (code == DIST_UNAVAILABLE && listens_elsewhere_) {
+    return fail(code, "worker %d cannot join: %s is \"%s\", but this process %s", worker, kBindAddress,
+                Shown(bind_address_.c_str()).c_str(), why);
+  }
   if (code != DIST_OK) return fail(code, "worker %d cannot join: %s", worker, why);
   joined_ = true;
   return kOk;

@@ -29,7 +29,8 @@ inline constexpr int kMaxGrpcWorkers = 256;
 struct GrpcOptions : LinkSecurity {
   std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
   int me = 0;
-  const char* bind_address = nullptr;  // the address to listen on; NULL: default_bind_address() of its own
+  // DIST_BIND_ADDRESS, the address to listen on; NULL: default_bind_address() of its own
+  const char* bind_address = nullptr;
   const char* digest = nullptr;   // digest of further settings that all workers must agree on; NULL: none
   bool gloo = false;              // Gloo carries the data; cannot be combined with TLS
   bool forms = false;             // Network::form() decides who takes part
@@ -68,6 +69,7 @@ class GrpcNetwork final : public Network {
   std::pmr::vector<Text> addresses_;
   const int me_;
   const Text bind_address_;
+  const bool listens_elsewhere_;  // not on default_bind_address()
   const Text digest_;
   Text secret_;
   const Text ca_, certificate_;

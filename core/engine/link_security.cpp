@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "core/base/os/socket.hpp"
@@ -93,16 +94,26 @@ Status check_security(const LinkSecurity& security) noexcept {
       given);
 }
 
-Status check_exposure(const LinkSecurity& security, bool all_loopback, const char* who) noexcept {
-  if (security.tls() || all_loopback) return kOk;
+void Exposed::add(const char* name, const char* address) noexcept {
+  HostAndPort parsed;
+  if (any() || (parse_address(address, 0, &parsed) && parsed.is_loopback())) return;
+  std::snprintf(text_, sizeof text_, "%s is \"%s\", which is not a loopback address", name,
+                Shown(address).c_str());
+}
+
+Status check_exposure(const LinkSecurity& security, const Exposed& exposed, const char* who) noexcept {
+  if (security.tls() || !exposed.any()) return kOk;
   if (!security.allow_plaintext) {
     return failed_precondition(
-        "not all addresses are on loopback, so connections need TLS. Set DIST_TLS_CA, DIST_TLS_CERTIFICATE "
-        "and DIST_TLS_KEY, or DIST_PLAINTEXT=1 to use plain text.");
+        "%s, so connections need TLS. Set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY, or "
+        "DIST_PLAINTEXT=1 to "
+        "use plain text.",
+        exposed.c_str());
   }
   if (security.secret != nullptr) return kOk;
   return failed_precondition(
-      "plain text off loopback needs a secret. Set DIST_JOB_SECRET to the same value for all %s.", who);
+      "%s, so plain text needs a secret. Set DIST_JOB_SECRET to the same value for all %s.", exposed.c_str(),
+      who);
 }
 
 }  // namespace dist

@@ -48,10 +48,25 @@ bool parse_address(const char* text, long least_port, HostAndPort* out) noexcept
 // resolve yet. check_exposure() must hold for the address.
 std::pmr::string default_bind_address(Memory& memory, const char* address);
 
+// The form of addresses to listen on and to connect to, for messages.
+inline constexpr char kAddressForm[] = "host:port or [v6]:port, with a port of 1 to 65535";
+
+// Remembers the first address that is not a loopback address, for messages.
+class Exposed {
+ public:
+  // `name`: what specified the address, for example "DIST_BIND_ADDRESS".
+  void add(const char* name, const char* address) noexcept;
+  bool any() const noexcept { return text_[0] != '\0'; }
+  // "DIST_BIND_ADDRESS is "10.0.0.7:5000", which is not a loopback address"
+  const char* c_str() const noexcept { return text_; }
+
+ private:
+  char text_[256] = "";
+};
+
 // Validates the texts and the lease.
 Status check_security(const LinkSecurity& security) noexcept;
-// Whether anything may be sent. `all_loopback`: all addresses are loopback addresses; `who` names their
-// owners in messages.
-Status check_exposure(const LinkSecurity& security, bool all_loopback, const char* who) noexcept;
+// Whether anything may be sent to these addresses. `who` names their owners in messages.
+Status check_exposure(const LinkSecurity& security, const Exposed& exposed, const char* who) noexcept;
 
 }  // namespace dist

@@ -49,6 +49,7 @@ class SharedTransport final : public TransportListener {
     void progress() noexcept override { below().progress(); }
     bool up_to_date() const noexcept override { return below().up_to_date(); }
     bool reaches_others() const noexcept override { return below().reaches_others(); }
+    bool given_up() const noexcept override { return below().given_up(); }
     bool lost(int worker) const noexcept override { return below().lost(worker); }
     bool left(int worker) const noexcept override { return below().left(worker); }
     void why_lost(int worker, char* text, std::size_t size) const noexcept override {

@@ -39,6 +39,7 @@ class SubsetTransport final : public Transport {
   void progress() noexcept override { below_.progress(); }
   bool up_to_date() const noexcept override { return below_.up_to_date(); }
   bool reaches_others() const noexcept override { return below_.reaches_others(); }
+  bool given_up() const noexcept override { return below_.given_up(); }
   bool lost(int worker) const noexcept override { return below_.lost(there(worker)); }
   bool left(int worker) const noexcept override { return below_.left(there(worker)); }
   void why_lost(int worker, char* text, std::size_t size) const noexcept override {

@@ -142,6 +142,8 @@ class Transport {
   virtual bool up_to_date() const noexcept { return true; }
   // False if there is no way to reach the other workers; then all of them are lost from the beginning.
   virtual bool reaches_others() const noexcept { return true; }
+  // Whether the other workers consider this one lost. Then all of them are lost, and why_lost() of this worker tells why.
+  virtual bool given_up() const noexcept { return false; }
   // Whether the worker has left or can no longer be reached.
   virtual bool lost(int worker) const noexcept = 0;
   // Whether the worker has announced that it leaves.

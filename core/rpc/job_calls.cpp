@@ -14,11 +14,18 @@ Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcC
   const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
   GrpcCallOptions calls;
   calls.bind_address = options.address;
+  calls.bind_name = options.name;
+  calls.bind_value = options.value;
   std::pmr::string bind_address(&memory);
   if (options.of_cluster) {
     bind_address =
         settings.bind_address.empty() ? default_bind_address(memory, options.address) : settings.bind_address;
     calls.bind_address = bind_address.c_str();
+    if (settings.bind_address.empty()) {
+      calls.bind_value = options.address;
+    } else {
+      calls.bind_name = "DIST_BIND_ADDRESS";
+    }
   }
   calls.handler = options.handler;
   calls.limits = options.limits;

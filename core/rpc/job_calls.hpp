@@ -10,7 +10,9 @@
 namespace dist {
 
 struct JobCallOptions {
-  const char* address = nullptr;  // address to listen on; NULL: do not listen
+  const char* address = nullptr;              // address to listen on; NULL: do not listen
+  const char* name = "the server's address";  // what specified the address, for messages
+  const char* value = nullptr;                // the value that was specified; NULL: the address itself
   bool of_cluster = false;  // it is a task's address: listen on DIST_BIND_ADDRESS or default_bind_address()
   CallHandler* handler = nullptr;  // if it listens
   CallLimits limits;

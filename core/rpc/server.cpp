@@ -11,6 +11,12 @@
 #include "core/rpc/message.hpp"
 
 namespace dist {
+namespace {
+
+constexpr char kAddress[] = "the server's address";
+
+}  // namespace
+
 Status RpcServer::create(Memory& memory, const RpcServerOptions& options, Ref<RpcServer>* out) {
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {
     return invalid_argument("num_threads is %d; use 1 to %d, or 0 for %d", options.num_threads, kMostThreads,
@@ -22,10 +28,8 @@ Status RpcServer::create(Memory& memory, const RpcServerOptions& options, Ref<Rp
   }
   HostAndPort parsed;
   if (!parse_address(options.address, 0, &parsed)) {
-    return invalid_argument(
-        "the server's address is %s, but must be host:port or [v6]:port, with a port of 1 to 65535, or 0 to "
-        "let the system choose one",
-        Shown(options.address).c_str());
+    return invalid_argument("%s is \"%s\", but must be %s, or 0 to let the system choose one", kAddress,
+                            Shown(options.address).c_str(), kAddressForm);
   }
   *out = make_counted<RpcServer>(memory, options);
   return kOk;
@@ -74,7 +78,8 @@ Status RpcServer::start() {
   const bool is_number = parse_address(address_.c_str(), 0, &parsed) && parsed.is_number();
   const std::pmr::string bind_address =
       is_number ? address_ : default_bind_address(memory(), address_.c_str());
-  DIST_TRY(create_job_calls(memory(), {bind_address.c_str(), false, this, {}}, &calls_));
+  DIST_TRY(create_job_calls(memory(), {bind_address.c_str(), kAddress, address_.c_str(), false, this, {}},
+                            &calls_));
   started_ = true;
   const std::size_t colon = address_.rfind(':');
   address_.resize(colon + 1);

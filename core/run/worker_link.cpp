@@ -6,6 +6,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/base/text.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/run/worker_group.hpp"
 
@@ -53,8 +54,8 @@ int number_of(const WorkerLink::Options& options) noexcept {
 
 Status WorkerLink::Way::join(Network& network, int num_workers, int me, std::optional<Way>* out) noexcept {
   if (network.num_workers() != num_workers) {
-    return invalid_argument("network is for %d workers, but the cluster has %d", network.num_workers(),
-                            num_workers);
+    return invalid_argument("network is for %s, but the cluster has %d",
+                            CountText(network.num_workers(), "worker").text, num_workers);
   }
   out->emplace();
   DIST_TRY(network.join(me, &(*out)->transport_));

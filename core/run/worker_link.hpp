@@ -42,7 +42,7 @@ class WorkerLink final : public AcrossWorkers {
   // unless moved.
   class Way {
    public:
-    // There is no connection because of `why`, a sentence without a period.
+    // There is no connection because of `why`.
     explicit Way(const char* why = "") noexcept { std::snprintf(why_, sizeof why_, "%s", why); }
     Way(Way&& other) noexcept
         : network_(std::move(other.network_)), transport_(std::exchange(other.transport_, nullptr)) {

@@ -35,8 +35,8 @@ Status check(Strategy& strategy, const ReformOptions& options, const char* call)
                 call);
   }
   if (options.min_workers < 0 || options.min_workers > all) {
-    return invalid_argument("dist_reform_options.min_workers is %d, but the cluster has %d workers",
-                            options.min_workers, all);
+    return invalid_argument("dist_reform_options.min_workers is %d, but the cluster has %s",
+                            options.min_workers, CountText(all, "worker").text);
   }
   if (options.window_ns < 0) {
     return invalid_argument("dist_reform_options.window_ns is %lld; use 0 or more",

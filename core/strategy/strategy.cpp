@@ -10,6 +10,7 @@
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/base/os/thread.hpp"
+#include "core/base/text.hpp"
 #include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolvers.hpp"
 #include "core/serve/instances.hpp"
@@ -213,9 +214,8 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   DIST_TRY(check_mesh(options.mesh));
   if (assignment == nullptr) return kOk;
   if (options.num_replicas != 0 && options.num_replicas != assignment->num_replicas()) {
-    return invalid_argument(
-        "num_replicas is %d, but device_assignment has %d replicas. Set only one of them.",
-        options.num_replicas, assignment->num_replicas());
+    return invalid_argument("num_replicas is %d, but device_assignment has %s. Set only one of them.",
+                            options.num_replicas, CountText(assignment->num_replicas(), "replica").text);
   }
   if (options.threads == DIST_THREADS_HOST && assignment->num_logical_devices() > 1) {
     return invalid_argument(

@@ -65,16 +65,20 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
 }
 
 // Whether it is known that the workers are not on loopback. Names are not resolved when a strategy is created.
-bool is_off_loopback(Memory& memory, const WayOptions& options, const WorkerPlace& place,
-                     const JobSettings& settings) {
+bool is_off_loopback(Memory& memory, const WayOptions& options, const WorkerPlace& place) {
   Ref<ClusterSpec> spec;
   if (!options.cluster_resolver->spec(&spec).ok()) return false;
-  std::pmr::vector<const char*> addresses = addresses_of(memory, *spec, place.job.text);
-  if (!settings.bind_address.empty()) addresses.push_back(settings.bind_address.c_str());
+  const std::pmr::vector<const char*> addresses = addresses_of(memory, *spec, place.job.text);
   return std::any_of(addresses.begin(), addresses.end(), [](const char* each) {
     HostAndPort address;
     return parse_address(each, 0, &address) && address.is_number() && !address.is_loopback();
   });
+}
+
+// The setting that selected no transport.
+const char* named_none(const WayOptions& options) noexcept {
+  return options.transport == DIST_TRANSPORT_NONE ? "dist_strategy_options.transport is DIST_TRANSPORT_NONE"
+                                                  : "DIST_TRANSPORT is \"none\"";
 }
 
 }  // namespace
@@ -84,22 +88,25 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
   if (options.network != nullptr) {
     return WorkerLink::Way::join(*options.network, place.num_workers(), place.me, out);
   }
-  const int32_t wanted = transport_of(options, settings);
-  if (wanted == DIST_TRANSPORT_NONE) {
-    out->emplace("transport is none, and no network was given");
+  if (options.transport == DIST_TRANSPORT_NONE) {
+    out->emplace(named_none(options));
     return kOk;
+  }
+  if (settings.transport == DIST_TRANSPORT_NONE && options.transport == DIST_TRANSPORT_AUTO) {
+    return failed_precondition(
+        "%s, but the cluster has %d workers, which need a transport. Set it to auto, grpc or gloo, or unset "
+        "it.",
+        named_none(options), place.num_workers());
   }
   Ref<Network> network;
   const Status made = create_grpc(memory, options, place, settings, {}, &network);
   if (made.ok()) return WorkerLink::Way::join(*network, place.num_workers(), place.me, out);
-  // Permanent mistakes are always errors: an address without a port, or addresses off loopback without TLS and without
-  // permission for plain text.
   const ErrorRecord why = last_error();
-  const bool exposed =
-      made.code() == DIST_FAILED_PRECONDITION && is_off_loopback(memory, options, place, settings);
-  const bool hopeless =
-      exposed || made.code() == DIST_INVALID_ARGUMENT || made.code() == DIST_RESOURCE_EXHAUSTED;
-  if (wanted != DIST_TRANSPORT_AUTO || hopeless) return fail(why);
+  const bool wanted =
+      transport_of(options, settings) != DIST_TRANSPORT_AUTO || !settings.bind_address.empty();
+  const bool hopeless = made.code() != DIST_FAILED_PRECONDITION || is_off_loopback(memory, options, place);
+  if (wanted || hopeless) return fail(why);
+  // The host names of a cluster may only describe it, for a program that computes with its numbers.
   out->emplace(why.message);
   return kOk;
 }
@@ -108,7 +115,7 @@ Status find_way_to_form(Memory& memory, const WayOptions& options, const WorkerP
                         const JobSettings& settings, const CameFrom& came_from,
                         std::optional<WorkerLink::Way>* out) {
   if (transport_of(options, settings) == DIST_TRANSPORT_NONE) {
-    return failed_precondition("transport is \"none\", so the other workers cannot be reached");
+    return failed_precondition("%s, so this worker cannot reach the other workers", named_none(options));
   }
   Ref<Network> network;
   DIST_TRY(create_grpc(memory, options, place, settings, {true, came_from}, &network));

@@ -24,8 +24,9 @@ struct WayOptions {
   ClusterResolver* cluster_resolver = nullptr;
 };
 
-// Creates the connection of a worker that is not the only one. Does not block. With DIST_TRANSPORT_AUTO,
-// having no connection is not an error: operations that need it fail with the reason.
+// Creates the connection of a worker that is not the only one. Does not block. If the options select
+// DIST_TRANSPORT_NONE, or if they select DIST_TRANSPORT_AUTO and it is not known how to protect connections to the host
+// names of the cluster, having no connection is not an error: operations that need it fail with the reason.
 Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& place,
                 const JobSettings& settings, std::optional<WorkerLink::Way>* out);
 

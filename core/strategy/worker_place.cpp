@@ -33,8 +33,8 @@ Status find_place(ClusterResolver& resolver, WorkerPlace* out) {
   DIST_TRY(worker_count(*spec, job, &workers));
   DIST_TRY(id_in_cluster(*spec, job, task.number, &me));
   if (me < 0 || me >= workers) {
-    return invalid_argument("the task id is %d of job \"%s\", but the cluster has %d workers", task.number,
-                            Shown(job).c_str(), workers);
+    return invalid_argument("the task id is %d of job \"%s\", but the cluster has %s", task.number,
+                            Shown(job).c_str(), CountText(workers, "worker").text);
   }
   if (workers > DIST_MAX_REPLICAS) {
     return invalid_argument("the cluster has %d workers, but there can be at most %d, with one replica each",
@@ -52,11 +52,11 @@ Status set_replicas(std::span<const int32_t> given, int32_t own, WorkerPlace* pl
   if (given.empty()) {
     std::fill(place->replicas.begin(), place->replicas.end(), own);
   } else if (given.size() != place->replicas.size()) {
-    return invalid_argument("num_workers is %zu, but the cluster has %d workers", given.size(),
-                            place->num_workers());
+    return invalid_argument("num_workers is %zu, but the cluster has %s", given.size(),
+                            CountText(place->num_workers(), "worker").text);
   } else if (own != 0 && given[me] != own) {
-    return invalid_argument("replicas_of_workers[%zu] is %d, but this worker has %d replicas", me, given[me],
-                            own);
+    return invalid_argument("replicas_of_workers[%zu] is %d, but this worker has %s", me, given[me],
+                            CountText(own, "replica").text);
   } else {
     place->replicas.assign(given.begin(), given.end());
   }

@@ -117,7 +117,7 @@ DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t stru
  * Each host has the number of tasks at its position in the list. The ranks are placed on the hosts like in Slurm:
  *
  *     SLURM_DISTRIBUTION   order of the ranks
- *     block, or not set    first all ranks of the first host, then those of the second one, and so on
+ *     block, *, not set    first all ranks of the first host, then those of the second one, and so on
  *     cyclic               one rank of each host in turn
  *     plane=N              N ranks of each host in turn; for "plane" without a number, N is SLURM_DIST_PLANESIZE
  *     anything else        not known, unless there is only one host; this call then fails

@@ -23,7 +23,7 @@ namespace {
 // The hosts, separated by blanks, or "-" if the list is rejected. The order is that of `scontrol show hostnames`.
 std::string hosts_of(const char* text) {
   std::pmr::vector<std::pmr::string> hosts;
-  if (!expand_host_list(text, &hosts).ok()) return "-";
+  if (!expand_host_list(text, "the list", &hosts).ok()) return "-";
   std::string all;
   for (const auto& host : hosts) all.append(all.empty() ? "" : " ").append(host);
   return all;
@@ -31,7 +31,7 @@ std::string hosts_of(const char* text) {
 
 std::string tasks_of(const char* text) {
   std::pmr::vector<int32_t> tasks;
-  if (!expand_tasks_per_node(text, &tasks).ok()) return "-";
+  if (!expand_tasks_per_node(text, "the list", &tasks).ok()) return "-";
   std::string all;
   for (const int32_t number : tasks) all.append(all.empty() ? "" : " ").append(std::to_string(number));
   return all;

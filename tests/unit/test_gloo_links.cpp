@@ -80,7 +80,7 @@ void workers_with_other_transports_refuse_each_other(void**) {
   });
   await([&] { return second.lost(0); });
   assert_says(why(second, 0),
-              "data is carried by gRPC there, Gloo here. Give all workers the same transport.");
+              "uses the transport grpc, but worker 0 uses the transport gloo. Set the same DIST_TRANSPORT");
   first.close();
   second.close();
 }

@@ -13,6 +13,7 @@
 #include "core/engine/grpc/calls.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 #include "core/engine/grpc/names.hpp"
+#include "core/engine/grpc/reasons.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {
@@ -248,6 +249,26 @@ struct Two {
   std::unique_ptr<Worker> first, second;
 };
 
+void addresses_in_reasons_are_shown_as_addresses(void**) {
+  Reasons reasons;
+  reasons.add(
+      "failed to connect to all addresses; last error: UNKNOWN: ipv6:%5Bfe80::1%25eth0%5D:5000: refused");
+  assert_string_equal(reasons.text().c_str(), "UNKNOWN: [fe80::1%eth0]:5000: refused");
+  reasons.clear();
+  reasons.add("ipv4:127.0.0.1:5000: refused");
+  assert_string_equal(reasons.text().c_str(), "127.0.0.1:5000: refused");
+}
+
+// Worker 0 need not connect to a worker that has not joined.
+void worker_0_reports_a_name_that_does_not_resolve(void**) {
+  System system;
+  Two two(system, 4);
+  two.second.reset();
+  two.begin_first();
+  await([&] { return why(*two.first->endpoint, 1).find("does not resolve") != std::string::npos; });
+  assert_says(why(*two.first->endpoint, 1), "cannot be reached: its host name does not resolve: ");
+}
+
 void workers_meet_when_their_names_become_known(void**) {
   System system;
   Two two(system, 0);
@@ -407,6 +428,8 @@ int main() {
       cmocka_unit_test(one_that_asked_can_end_during_its_lookup),
       cmocka_unit_test(the_system_is_asked),
       cmocka_unit_test(targets_have_addresses_only),
+      cmocka_unit_test(addresses_in_reasons_are_shown_as_addresses),
+      cmocka_unit_test(worker_0_reports_a_name_that_does_not_resolve),
       cmocka_unit_test(workers_meet_when_their_names_become_known),
       cmocka_unit_test(a_worker_that_returns_at_another_address_is_found),
       cmocka_unit_test(all_addresses_of_a_name_are_tried),

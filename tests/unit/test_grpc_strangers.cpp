@@ -72,15 +72,20 @@ void a_hello_that_does_not_fit_is_answered_by_what_differs(void**) {
   };
   assert_string_equal(answer_to([](Hello&) {}).c_str(), "welcome");
   assert_says(answer_to([](Hello& h) { h.protocol = 9; }), "protocol 9");
-  assert_says(answer_to([](Hello& h) { std::strcpy(h.version, "9.9.9"); }), "libdist 9.9.9 at worker 1");
-  assert_says(answer_to([](Hello& h) { h.num_workers = 3; }), "3 workers at worker");
+  assert_says(answer_to([](Hello& h) { std::strcpy(h.version, "9.9.9"); }),
+              "worker 1 uses libdist 9.9.9, but worker 0 uses libdist ");
+  assert_says(answer_to([](Hello& h) { h.num_workers = 3; }),
+              "worker 1 has a cluster of 3 workers, but worker 0 has a cluster of 2 workers. Give");
   assert_says(answer_to([](Hello& h) { h.cluster[0] ^= std::byte{1}; }), "differs from the one at worker");
   assert_string_equal(answer_to([](Hello& h) { h.forms = 2; }).c_str(), "");
   assert_says(answer_to([](Hello& h) { h.to = 1; }), "it expects worker 1, but this is worker 0");
   for (const int none : {0, -1, 2, 1 << 30})
     assert_says(answer_to([&](Hello& h) { h.from = none; }), "it claims to be worker");
-  assert_says(answer_to([](Hello& h) { h.credit = 1; }), "a credit of 1 bytes at worker");
-  assert_says(answer_to([](Hello& h) { h.lease_ns = 1'000'000; }), "a lease of 1 ms at worker");
+  assert_says(answer_to([](Hello& h) { h.credit = 1; }),
+              "worker 1 has a credit of 1 bytes, but worker 0 has");
+  assert_says(answer_to([](Hello& h) { h.lease_ns = 1'000'000; }),
+              "worker 1 has a lease of 1 ms, but worker 0 has a lease of 10 s. Set the same "
+              "DIST_LEASE_SECONDS for all workers.");
   // None of them is worker 1.
   assert_false(first.lost(1));
   Transport& second = workers.join(1);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 extern "C" {
 #include <cmocka.h>
@@ -54,6 +55,31 @@ void any_bytes_become_a_line(void**) {
   assert_string_equal(cut, "abc");
 }
 
+void a_long_value_is_cut_visibly(void**) {
+  assert_string_equal(Shown(std::string(119, 'a').c_str()).c_str(), std::string(119, 'a').c_str());
+  const std::string cut = std::string(116, 'a') + "…";
+  assert_string_equal(Shown(std::string(120, 'a').c_str()).c_str(), cut.c_str());
+  assert_string_equal(Shown(std::string_view(std::string(5000, 'a'))).c_str(), cut.c_str());
+  assert_string_equal(Shown(std::string_view("abc").substr(0, 2)).c_str(), "ab");
+  // Neither a character nor an escape is cut.
+  std::string wide;
+  for (int i = 0; i < 60; ++i) wide += "é";
+  assert_string_equal(Shown(wide.c_str()).c_str(), (wide.substr(0, 116) + "…").c_str());
+  assert_string_equal(Shown(std::string(60, '\n').c_str()).c_str(),
+                      [] {
+                        std::string all;
+                        for (int i = 0; i < 58; ++i) all += "\\n";
+                        return all + "…";
+                      }()
+                          .c_str());
+}
+
+void one_is_singular(void**) {
+  assert_string_equal(CountText(1, "replica").text, "1 replica");
+  for (const int64_t many : {int64_t{0}, int64_t{2}, int64_t{-1}, INT64_MIN})
+    assert_string_equal(CountText(many, "replica").text, (std::to_string(many) + " replicas").c_str());
+}
+
 void names_are_lines(void**) {
   assert_true(check_name("caf\xC3\xA9", "name").ok());
   assert_false(check_name("a\nb", "name").ok());
@@ -82,8 +108,8 @@ void durations_have_units(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(any_bytes_become_a_line),
-      cmocka_unit_test(names_are_lines),
+      cmocka_unit_test(any_bytes_become_a_line), cmocka_unit_test(a_long_value_is_cut_visibly),
+      cmocka_unit_test(one_is_singular),         cmocka_unit_test(names_are_lines),
       cmocka_unit_test(durations_have_units),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -182,7 +182,7 @@ class Workers(unittest.TestCase):
             with self.assertRaisesRegex(DeadlineExceeded, "worker 1") as caught:
                 call()
             self.assertEqual(caught.exception.worker, 1)
-        with self.assertRaisesRegex(Unavailable, "worker 0 cannot be reached") as caught:
+        with self.assertRaisesRegex(Unavailable, "worker 1 cannot reach the other workers") as caught:
             worker(2, 1, 1).run(lambda replica: replica.barrier())
         self.assertNotIn("dist_", caught.exception.hint)
 

@@ -13,8 +13,6 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/os/file.hpp"
-
 namespace dist {
 namespace {
 
@@ -81,6 +79,16 @@ std::string address_towards(const std::string& address) {
   socklen_t bytes = sizeof own;
   if (::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&own), &bytes) != 0) return "";
   return text_of(reinterpret_cast<const sockaddr*>(&own), bytes);
+}
+
+Descriptor begin_to_connect(const std::string& address, const std::string& port) noexcept {
+  Found found;
+  if (find(address.c_str(), port.c_str(), AI_NUMERICHOST | AI_NUMERICSERV, &found) != 0) return {};
+  Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return {};
+  const bool begun =
+      ::connect(socket.number(), found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS;
+  return begun ? std::move(socket) : Descriptor();
 }
 
 std::string why_not_bind(const std::string& address, int port) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/os/file.hpp"
+
 namespace dist {
 
 struct HostAddresses {
@@ -19,6 +21,10 @@ HostAddresses look_up(const std::string& host);
 
 // The local address from which the system sends to this IP address. Empty if there is no route. Sends nothing.
 std::string address_towards(const std::string& address);
+
+// Begins to connect a nonblocking socket to this IP address and port. The socket can be written to once the attempt has
+// ended, and then has its error. Returns a closed descriptor on failure.
+Descriptor begin_to_connect(const std::string& address, const std::string& port) noexcept;
 
 // Describes an errno of bind() or listen(), for messages.
 std::string why_not_bound(int error);

@@ -2,11 +2,8 @@
 #include "core/base/os/dial.hpp"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -21,17 +18,12 @@ constexpr int kSliceMs = 50;
 
 }  // namespace
 
-Dialled::~Dialled() {
-  if (socket_ >= 0) ::close(socket_);
-  if (found_ != nullptr) ::freeaddrinfo(found_);
-}
-
 // Returns false if the deadline expires first, or if the functions are stopped.
 bool Dialled::await(short events, int64_t until_ns) noexcept {
   while (!stopped_.load(std::memory_order_relaxed)) {
     const int64_t left = until_ns - steady_now_ns();
     if (left <= 0) return false;
-    pollfd one{socket_, events, 0};
+    pollfd one{socket_.number(), events, 0};
     const int ready = ::poll(&one, 1, static_cast<int>(std::clamp<int64_t>(left / 1'000'000, 1, kSliceMs)));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
@@ -39,23 +31,19 @@ bool Dialled::await(short events, int64_t until_ns) noexcept {
   return false;
 }
 
-bool Dialled::look_up(const char* host, const char* port) noexcept {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_NUMERICSERV;
-  return ::getaddrinfo(host, port, &wanted, &found_) == 0;
+std::string Dialled::look_up(const std::string& host, const std::string& port) {
+  found_ = dist::look_up(host);
+  port_ = port;
+  return found_.why;
 }
 
 bool Dialled::connect(int64_t until_ns) noexcept {
-  for (const addrinfo* each = found_; each != nullptr; each = each->ai_next) {
-    if (socket_ >= 0) ::close(socket_);
-    socket_ = ::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (socket_ < 0) continue;
-    if (::connect(socket_, each->ai_addr, each->ai_addrlen) == 0) return true;
-    if (errno != EINPROGRESS || !await(POLLOUT, until_ns)) continue;
+  for (const std::string& each : found_.list) {
+    socket_ = begin_to_connect(each, port_);
+    if (!socket_.is_open() || !await(POLLOUT, until_ns)) continue;
     int error = 0;
     socklen_t size = sizeof error;
-    if (::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0) return true;
+    if (::getsockopt(socket_.number(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0) return true;
   }
   return false;
 }
@@ -63,7 +51,7 @@ bool Dialled::connect(int64_t until_ns) noexcept {
 bool Dialled::send(std::span<const std::byte> bytes, int64_t until_ns) noexcept {
   while (!bytes.empty()) {
     if (!await(POLLOUT, until_ns)) return false;
-    const std::ptrdiff_t sent = send_now(socket_, {&bytes, 1});
+    const std::ptrdiff_t sent = send_now(socket_.number(), {&bytes, 1});
     if (sent < 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }
@@ -72,7 +60,7 @@ bool Dialled::send(std::span<const std::byte> bytes, int64_t until_ns) noexcept 
 
 std::ptrdiff_t Dialled::receive(std::span<std::byte> to, int64_t until_ns) noexcept {
   while (await(POLLIN, until_ns)) {
-    const std::ptrdiff_t came = receive_now(socket_, {&to, 1});
+    const std::ptrdiff_t came = receive_now(socket_.number(), {&to, 1});
     if (came != 0) return came;
   }
   return 0;

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
-struct addrinfo;
+#include "core/base/os/addresses.hpp"
+#include "core/base/os/file.hpp"
 
 namespace dist {
 
@@ -16,13 +18,10 @@ class Dialled {
  public:
   // `stopped` must outlive the object. The functions return soon after it becomes true.
   explicit Dialled(const std::atomic<bool>& stopped) noexcept : stopped_(stopped) {}
-  ~Dialled();
-  Dialled(const Dialled&) = delete;
-  Dialled& operator=(const Dialled&) = delete;
 
-  // Finds the IP addresses of a host, which is a name or an IP address. Returns false if there are none. A name may
-  // take long to look up, and nothing stops that.
-  bool look_up(const char* host, const char* port) noexcept;
+  // Finds the IP addresses of a host, which is a name or an IP address. Returns the reason if there are none, or an empty
+  // text. A name may take long to look up, and nothing stops that. Throws std::bad_alloc.
+  std::string look_up(const std::string& host, const std::string& port);
   // Connects to the host that was looked up. Returns false if that fails.
   bool connect(int64_t until_ns) noexcept;
   // Sends all bytes. Returns false if the connection is closed or the deadline expires.
@@ -34,8 +33,9 @@ class Dialled {
   bool await(short events, int64_t until_ns) noexcept;
 
   const std::atomic<bool>& stopped_;
-  addrinfo* found_ = nullptr;
-  int socket_ = -1;
+  HostAddresses found_;
+  std::string port_;
+  Descriptor socket_;
 };
 
 }  // namespace dist

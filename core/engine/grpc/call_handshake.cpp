@@ -7,6 +7,7 @@
 
 #include "core/base/os/clock.hpp"
 #include "core/base/status.hpp"
+#include "core/base/text.hpp"
 #include "core/engine/grpc/calls.hpp"
 
 namespace dist::grpc_link {
@@ -114,18 +115,19 @@ void Calls::proven(const Link& link) noexcept {
 // Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
 std::string Calls::why_not(const Hello& hello) const {
   if (hello.protocol != kProtocol) {
-    return "protocol " + std::to_string(hello.protocol) + " (libdist " + hello.version + ") at the client, " +
-           std::to_string(kProtocol) + " (libdist " + config_.version + ") at the server";
+    return "the client uses protocol " + std::to_string(hello.protocol) + " (libdist " + hello.version +
+           "), but the server uses protocol " + std::to_string(kProtocol) + " (libdist " + config_.version +
+           "). Run the same version of libdist in both.";
   }
   if (config_.version != hello.version) {
-    return std::string("libdist ") + hello.version + " at the client, " + config_.version +
-           " at the server. Run the same version in both.";
+    return std::string("the client uses libdist ") + hello.version + ", but the server uses libdist " +
+           config_.version + ". Run the same version in both.";
   }
   if (hello.purpose != Purpose::kCalls) return "this is a server for calls, not a worker";
   if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
-    return "a lease of " + std::to_string(hello.lease_ns / 1'000'000) + " ms at the client, " +
-           std::to_string(config_.lease_ns / 1'000'000) +
-           " ms at the server. Set the same DIST_LEASE_SECONDS for both.";
+    return std::string("the client has a lease of ") +
+           DurationText(static_cast<int64_t>(hello.lease_ns)).text + ", but the server has a lease of " +
+           DurationText(config_.lease_ns).text + ". Set the same DIST_LEASE_SECONDS for both.";
   }
   return "";
 }

@@ -64,7 +64,7 @@ std::string Endpoint::start() {
     server_->Shutdown();
     return why;
   }
-  looked_ns_ = steady_now_ns();
+  looked_ns_ = boot_now_ns();
   if (!incoming_.start() || !watcher_.start(watch_main, this).ok()) {
     incoming_.stop();
     server_->Shutdown();
@@ -173,7 +173,7 @@ void Endpoint::forget(uint32_t generation, uint32_t run) noexcept {
 
 bool Endpoint::up_to_date() const noexcept {
   // acquire: if the watcher's latest run was in time, it has updated the doubts before.
-  return steady_now_ns() - looked_ns_.load(std::memory_order_acquire) < doubtful_ns() &&
+  return boot_now_ns() - looked_ns_.load(std::memory_order_acquire) < doubtful_ns() &&
          !doubts_.load(std::memory_order_relaxed);
 }
 
@@ -372,7 +372,7 @@ void Endpoint::over(const LinkRef& link, const std::string& why, const std::stri
       const std::scoped_lock lock(peer.in_mutex);
       gone = peer.in_gone || peer.inbox.bye();
     }
-    if (!gone) return declare_lost(peer, kBroke, false);
+    if (!gone) return link_broke(peer, kBroke, false);
   }
   if (carrier != nullptr) carrier->end();
   over_data(link, why, status);
@@ -385,6 +385,9 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
   const std::string broke = why.empty()     ? kBroke
                             : link->refused ? " rejected this worker: " + why
                                             : " violated the protocol: " + why;
+  const auto declare = [&](bool at_once) {
+    why.empty() ? link_broke(peer, kBroke, at_once) : declare_lost(peer, broke, at_once);
+  };
   if (!link->outgoing) {
     bool gone;
     {
@@ -393,7 +396,7 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
       peer.in = nullptr;
       gone = peer.in_gone || peer.inbox.bye();
     }
-    if (!gone && !closed_) declare_lost(peer, broke, true);
+    if (!gone && !closed_) declare(true);
     if (closed_) wake();
     return;
   }
@@ -410,7 +413,7 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
   }
   if (gone) return leave_if_done();
   if (opened || link->refused) {
-    declare_lost(peer, broke, false);
+    declare(false);
     return leave_if_done();
   }
   cannot_reach(peer, why.empty() ? status : why, false);

@@ -63,6 +63,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void forget(uint32_t generation, uint32_t run) noexcept override;
   void progress() noexcept override {}
   bool up_to_date() const noexcept override;
+  bool given_up() const noexcept override { return is_given_up_; }
   bool lost(int worker) const noexcept override;
   bool left(int worker) const noexcept override;
   void why_lost(int worker, char* text, std::size_t size) const noexcept override;
@@ -222,12 +223,15 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void leaves_unmet(Peer& peer) noexcept;
   void refused(const std::string& why) noexcept;
   void given_up(const std::string& why) noexcept;
+  std::string standstill() const;
+  void link_broke(Peer& peer, const std::string& why, bool at_once) noexcept;
   void over_control(Peer& peer, const LinkRef& link, const std::string& why,
                     const std::string& status) noexcept;
   void cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept;
   std::string known_of(const Peer& peer) const;
   bool may_probe(Peer& peer, int64_t now) noexcept;
   void probed(Peer& peer, const std::string& cause) noexcept;
+  void look_for(Peer& peer) noexcept;
 
   // ---- leaving.cpp ----
   void leave_if_done() noexcept;
@@ -253,7 +257,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   int64_t look(int64_t now, bool paused) noexcept;
   void retry_if_moved(int64_t now, int64_t* next) noexcept;
   void let_retired_go() noexcept;
-  void doubt() noexcept;
+  void doubt(int64_t gap_ns) noexcept;
   void trust_if_answered() noexcept;
 
   Memory& memory_;
@@ -263,9 +267,11 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::deque<Peer> peers_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> to_form_{false};
-  std::atomic<int64_t> asked_ns_{0};   // when a peer was last asked
-  std::atomic<int64_t> looked_ns_{0};  // when the watcher last ran
-  std::atomic<bool> doubts_{false};    // whether peers may have given up this worker
+  std::atomic<int64_t> asked_ns_{0};        // when a peer was last asked
+  std::atomic<int64_t> looked_ns_{0};       // when the watcher last ran, by boot_now_ns()
+  std::atomic<bool> doubts_{false};         // whether peers may have given up this worker
+  std::atomic<int64_t> stood_still_ns_{0};  // then: for how long this process did not run
+  std::atomic<bool> is_given_up_{false};    // peers have given up this worker
 
   mutable std::mutex members_;
   std::vector<LinkRef> unproven_;

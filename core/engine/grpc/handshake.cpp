@@ -6,6 +6,7 @@
 
 #include "core/base/os/clock.hpp"
 #include "core/base/status.hpp"
+#include "core/base/text.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 
 namespace dist::grpc_link {
@@ -186,40 +187,48 @@ void Endpoint::proven(const Link& link) noexcept {
 
 // Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
 std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
-  const std::string there = " at worker " + number(hello.from);
-  const std::string here = " at worker " + number(config_.me);
+  // "worker 1 has 3 workers, but worker 0 has 2. "
+  const auto differ = [&](const char* verb, const std::string& there, const std::string& here) {
+    return "worker " + number(hello.from) + verb + there + ", but worker " + number(config_.me) + verb +
+           here + ". ";
+  };
+  constexpr char kSameVersion[] = "Run the same version of libdist on all workers.";
   if (hello.protocol != kProtocol) {
-    return "protocol " + number(hello.protocol) + " (libdist " + hello.version + ")" + there + ", " +
-           number(kProtocol) + " (libdist " + config_.version + ")" + here;
+    return differ(" uses ", "protocol " + number(hello.protocol) + " (libdist " + hello.version + ")",
+                  "protocol " + number(kProtocol) + " (libdist " + config_.version + ")") +
+           kSameVersion;
   }
   if (hello.purpose == Purpose::kCalls) return "this is a worker, not a server for calls";
   if (config_.version != hello.version) {
-    return std::string("libdist ") + hello.version + there + ", " + config_.version + here +
-           ". Run the same version on all workers.";
+    return differ(" uses libdist ", hello.version, config_.version) + kSameVersion;
   }
   if (hello.num_workers != num_workers()) {
-    return number(hello.num_workers) + " workers" + there + ", " + number(num_workers()) + here;
+    return differ(" has a cluster of ", CountText(hello.num_workers, "worker").text,
+                  CountText(num_workers(), "worker").text) +
+           "Give all workers the same cluster.";
   }
   if (hello.cluster != cluster_)
-    return "the cluster" + there + " differs from the one" + here +
-           ". Give all workers the same addresses and options.";
+    return "the cluster at worker " + number(hello.from) + " differs from the one at worker " +
+           number(config_.me) + ". Give all workers the same addresses and options.";
   if (hello.to != config_.me)
     return "it expects worker " + number(hello.to) + ", but this is worker " + number(config_.me);
   if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) {
     return "it claims to be worker " + number(hello.from);
   }
   if (hello.carried != (carriers_ != nullptr ? 1u : 0u)) {
-    return std::string("data is carried by ") +
-           (hello.carried == 1 ? "Gloo there, gRPC" : "gRPC there, Gloo") +
-           " here. Give all workers the same transport.";
+    const bool gloo = hello.carried == 1;
+    return differ(" uses the transport ", gloo ? "gloo" : "grpc", gloo ? "grpc" : "gloo") +
+           "Set the same DIST_TRANSPORT for all workers.";
   }
   if (hello.credit != config_.credit) {
-    return "a credit of " + number(static_cast<int64_t>(hello.credit)) + " bytes" + there + ", " +
-           number(static_cast<int64_t>(config_.credit)) + here;
+    return differ(" has a credit of ", number(static_cast<int64_t>(hello.credit)) + " bytes",
+                  number(static_cast<int64_t>(config_.credit)) + " bytes") +
+           "Give all workers the same credit.";
   }
   if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
-    return "a lease of " + number(static_cast<int64_t>(hello.lease_ns / 1'000'000)) + " ms" + there + ", " +
-           number(config_.lease_ns / 1'000'000) + " ms" + here;
+    return differ(" has a lease of ", DurationText(static_cast<int64_t>(hello.lease_ns)).text,
+                  DurationText(config_.lease_ns).text) +
+           "Set the same DIST_LEASE_SECONDS for all workers.";
   }
   if (hello.purpose == Purpose::kControl && !hub()) return "only worker 0 accepts control connections";
   if (config_.tls()) {

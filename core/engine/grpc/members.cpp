@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 
 namespace dist::grpc_link {
@@ -98,7 +99,8 @@ class Endpoint::ControlTaker final : public FrameTaker {
     const std::string why(reinterpret_cast<const char*>(link_.control_data), bytes);
     Peer& who = owner_.at(static_cast<int>(frame.id));
     if (who.number != owner_.me()) return owner_.declare_lost(who, why, frame.offset == 1);
-    owner_.given_up("worker 0 considers this worker lost: it" + why);
+    const std::string own = owner_.standstill();
+    owner_.given_up(own.empty() ? "worker 0 considers this worker lost: it" + why : own);
   }
 
   Endpoint& owner_;
@@ -284,8 +286,29 @@ void Endpoint::given_up(const std::string& why) noexcept {
   {
     const std::scoped_lock lock(members_);
     given_up_ = config_.forms && !formed_;
+    at(me()).why = why;
   }
+  is_given_up_ = true;
   refused(why);
+}
+
+// Whether this process did not run for longer than the lease and has not heard since that it is still a member: then its
+// peers have given it up. Returns that as a sentence, or an empty text.
+std::string Endpoint::standstill() const {
+  const int64_t known_ns =
+      doubts_.load(std::memory_order_relaxed) ? stood_still_ns_.load(std::memory_order_relaxed) : 0;
+  // The watcher may not have run since.
+  const int64_t gap_ns = std::max(known_ns, boot_now_ns() - looked_ns_.load(std::memory_order_acquire));
+  if (gap_ns <= config_.lease_ns) return "";
+  return std::string("this process did not run for ") + DurationText(gap_ns).text +
+         " (it was stopped, or the machine was suspended), longer than the lease of " +
+         DurationText(config_.lease_ns).text;
+}
+
+// A link to a peer has ended without a reason. `why` continues a sentence that begins with the worker's name.
+void Endpoint::link_broke(Peer& peer, const std::string& why, bool at_once) noexcept {
+  const std::string own = standstill();
+  own.empty() ? declare_lost(peer, why, at_once) : given_up(own);
 }
 
 // The connection will be tried again until a peer proves that it belongs to the job: whatever failed is no proof of
@@ -365,8 +388,8 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
     const std::scoped_lock lock(members_);
     leader_broke_ = true;
   }
-  declare_lost(peer, why.empty() ? " was killed or its connection broke" : " violated the protocol: " + why,
-               false);
+  if (why.empty()) return link_broke(peer, " was killed or its connection broke", false);
+  declare_lost(peer, " violated the protocol: " + why, false);
 }
 
 }  // namespace dist::grpc_link

@@ -269,8 +269,8 @@ void Prober::ask(uint64_t peer, const std::string& address) noexcept {
   }
 }
 
-// Returns false if there is no connection.
-bool Prober::connect(Shared& shared, const std::string& address, Dialled& connection) {
+// Returns false if there is no connection; `cause` then receives the reason, if it is the name.
+bool Prober::connect(Shared& shared, const std::string& address, Dialled& connection, std::string* cause) {
   const std::string host = host_of(address);
   const std::string port = address.substr(address.rfind(':') + 1);
   const auto set_looks_up = [&](bool looks_up) {
@@ -279,9 +279,10 @@ bool Prober::connect(Shared& shared, const std::string& address, Dialled& connec
     shared.changed.notify_all();
   };
   set_looks_up(true);
-  const bool found = connection.look_up(host.c_str(), port.c_str());
+  const std::string why = connection.look_up(host, port);
   set_looks_up(false);
-  return found && !shared.stopped && connection.connect(steady_now_ns() + kConnectNs);
+  if (!why.empty()) *cause = "its host name does not resolve: " + why;
+  return why.empty() && !shared.stopped && connection.connect(steady_now_ns() + kConnectNs);
 }
 
 void Prober::work(const std::shared_ptr<Shared>& shared) noexcept {
@@ -298,7 +299,7 @@ void Prober::work(const std::shared_ptr<Shared>& shared) noexcept {
     std::string cause;
     try {
       Dialled connection(shared->stopped);
-      if (connect(*shared, next.second, connection))
+      if (connect(*shared, next.second, connection, &cause))
         cause = probe(shared->self, host_of(next.second), connection);
     } catch (const std::exception&) {
     }

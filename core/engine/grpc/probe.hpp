@@ -63,7 +63,7 @@ class Prober {
     bool looks_up = false;  // the thread is looking up a name
   };
   static void work(const std::shared_ptr<Shared>& shared) noexcept;
-  static bool connect(Shared& shared, const std::string& address, Dialled& connection);
+  static bool connect(Shared& shared, const std::string& address, Dialled& connection, std::string* cause);
 
   const std::shared_ptr<Shared> shared_;
 };

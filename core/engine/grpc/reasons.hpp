@@ -19,6 +19,7 @@ class Reasons {
     constexpr std::string_view kLast = "last error: ";
     if (const std::size_t at = reason.find(kLast); at != std::string::npos)
       reason.erase(0, at + kLast.size());
+    show_addresses(reason);
     std::erase(list_, reason);
     list_.insert(list_.begin(), std::move(reason));
     list_.resize(std::min(list_.size(), kMost));
@@ -34,6 +35,16 @@ class Reasons {
   }
 
  private:
+  // gRPC writes addresses as URIs: "ipv6:%5B::1%5D:5000" becomes "[::1]:5000".
+  static void show_addresses(std::string& text) {
+    constexpr std::pair<std::string_view, std::string_view> kForms[] = {
+        {"ipv4:", ""}, {"ipv6:", ""}, {"%5B", "["}, {"%5D", "]"}, {"%25", "%"}};
+    for (const auto& [from, to] : kForms) {
+      for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+        text.replace(at, from.size(), to);
+    }
+  }
+
   static constexpr std::size_t kMost = 6;
   std::vector<std::string> list_;  // each reason once, the latest first
 };

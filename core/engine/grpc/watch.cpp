@@ -42,8 +42,10 @@ void Endpoint::watch() noexcept {
     const int64_t now = steady_now_ns();
     // A process that did not run has received nothing, even if its peers sent heartbeats.
     const bool paused = now - due > beat;
-    if (now - looked_ns_.load(std::memory_order_relaxed) >= doubtful_ns()) doubt();
-    looked_ns_.store(now, std::memory_order_release);
+    const int64_t awake_ns = boot_now_ns();
+    const int64_t gap_ns = awake_ns - looked_ns_.load(std::memory_order_relaxed);
+    if (gap_ns >= doubtful_ns()) doubt(gap_ns);
+    looked_ns_.store(awake_ns, std::memory_order_release);
     if (now >= next_beat) {
       const bool doubts = doubts_.load(std::memory_order_relaxed);
       say_to_all({.kind = FrameKind::kBeat, .id = doubts ? question_ : 0}, nullptr, nullptr);
@@ -59,7 +61,9 @@ void Endpoint::watch() noexcept {
 
 // Messages that have arrived may be old, so the next heartbeats ask: worker 0 asks all workers, the others ask worker
 // 0.
-void Endpoint::doubt() noexcept {
+void Endpoint::doubt(int64_t gap_ns) noexcept {
+  const bool doubts = doubts_.load(std::memory_order_relaxed);
+  stood_still_ns_ = doubts ? std::max<int64_t>(gap_ns, stood_still_ns_) : gap_ns;
   const std::scoped_lock lock(members_);
   ++question_;
   for (Peer& peer : peers_) {
@@ -84,9 +88,11 @@ void Endpoint::trust_if_answered() noexcept {
     }
   }
   if (asked && !answered) {
-    if (!hub())
-      given_up(
-          "worker 0 is gone and may consider this worker lost, because this process was stopped for a while");
+    if (hub()) return;
+    const std::string own = standstill();
+    given_up(own.empty() ? std::string("this process did not run for ") + DurationText(stood_still_ns_).text +
+                               ", and worker 0 has ended and may have considered this worker lost"
+                         : own);
     return;
   }
   {
@@ -142,7 +148,7 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
         silent = is_due(peer.heard_ns.load(std::memory_order_relaxed) + config_.lease_ns);
       }
     }
-    if (missing) prober_.ask(static_cast<uint64_t>(peer.number), config_.address(peer.number));
+    if (missing) look_for(peer);
     if (silent) {
       const DurationText lease(config_.lease_ns);
       declare_lost(peer, std::string(" sent no heartbeat for ") + lease.text, true);
@@ -162,6 +168,15 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
   }
   trust_if_answered();
   return next;
+}
+
+// On worker 0: finds out why a worker has not joined, although this worker need not connect to it yet.
+void Endpoint::look_for(Peer& peer) noexcept {
+  const std::string& address = config_.address(peer.number);
+  const HostAddresses found = names_.ask(host_of(address));
+  // The prober waits until the system answers.
+  if (found.list.empty() && !found.why.empty()) probed(peer, "its host name does not resolve: " + found.why);
+  prober_.ask(static_cast<uint64_t>(peer.number), address);
 }
 
 // An attempt that nobody has answered ends if the peer's host name has other addresses by now. `next` receives when its

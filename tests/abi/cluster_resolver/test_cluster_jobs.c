@@ -122,7 +122,7 @@ static void what_is_no_slurm_step_is_refused(void **state) {
   slurm = good, slurm.num_tasks = 0, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "SLURM_STEP_NUM_TASKS");
   slurm = good, slurm.num_tasks = 1;
   no_slurm(&slurm, DIST_FAILED_PRECONDITION,
-           "num_tasks asks for 1 task, and host_list and tasks_per_node give the Slurm step 4 tasks");
+           "num_tasks asks for 1 task, but host_list and tasks_per_node give the Slurm step 4 tasks");
   slurm = good, slurm.num_tasks = 5, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "asks for 5 tasks");
   slurm = good, slurm.host_list = "n[2-1]", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "ascending range");
   slurm = good, slurm.host_list = ",", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "no host");
@@ -132,7 +132,8 @@ static void what_is_no_slurm_step_is_refused(void **state) {
   slurm = good, slurm.tasks_per_node = "2(x", no_slurm(&slurm, DIST_INVALID_ARGUMENT, "2(x");
   slurm = good, slurm.port_base = 65535, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "65535");
   slurm = good, slurm.port_base = -1, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "port_base");
-  slurm = good, slurm.gpus_per_host = 1, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "1 GPU of a host");
+  slurm = good, slurm.gpus_per_host = 1,
+  no_slurm(&slurm, DIST_INVALID_ARGUMENT, "gpus_per_host is 1, but a host has up to 2 tasks");
   slurm = good, slurm.gpus_per_task = 1, no_slurm(&slurm, DIST_FAILED_PRECONDITION, "gpus_per_host is 0");
   slurm = good, slurm.has_rank = -1, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "has_rank");
   slurm = good, slurm.host_list = "n[1-9]", slurm.tasks_on_each_host = DIST_MAX_CLUSTER_TASKS;
@@ -141,22 +142,46 @@ static void what_is_no_slurm_step_is_refused(void **state) {
   slurm = good, slurm.has_rank = 0, no_slurm(&slurm, DIST_INVALID_ARGUMENT, "SLURM_PROCID is \"x\"");
 }
 
+static void a_host_is_a_name_without_a_port(void **state) {
+  (void)state;
+  const char *const hosts[] = {"a:1", "n[1-2]:5", "http://a", "[::1]"};
+  for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+    a_step("1", hosts[i], "1", "1");
+    no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_STEP_NODELIST has \"");
+  }
+  a_step("1", "a:1", "1", "1");
+  no_slurm(NULL, DIST_INVALID_ARGUMENT, "\"a:1\", but a host must be a name without a port");
+  a_step("1", "n[1-2", "1", "1");
+  no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_STEP_NODELIST has \"n[1-2\", which cannot be read");
+  a_step("1", "a,b", "1 1", "2");
+  no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_STEP_TASKS_PER_NODE is \"1 1\", but must list");
+}
+
 static void a_distribution_that_is_not_known_is_refused(void **state) {
   (void)state;
   a_step("1", "b,a", "1(x2)", "2");
   const char *const planes[] = {"plane=", "plane=0", "plane=-1", "plane=x", "plane=2x", "plane=2147483648"};
   for (size_t i = 0; i < COUNT_OF(planes); i++) {
     setenv("SLURM_DISTRIBUTION", planes[i], 1);
-    no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_DISTRIBUTION must have a number of tasks");
+    char words[64];
+    snprintf(words, sizeof words, "SLURM_DISTRIBUTION is \"%s\", but the size of a plane must be", planes[i]);
+    no_slurm(NULL, DIST_INVALID_ARGUMENT, words);
   }
   setenv("SLURM_DISTRIBUTION", "plane", 1);
   no_slurm(NULL, DIST_FAILED_PRECONDITION, "SLURM_DIST_PLANESIZE is not set");
   setenv("SLURM_DIST_PLANESIZE", "", 1);
-  no_slurm(NULL, DIST_INVALID_ARGUMENT, "SLURM_DIST_PLANESIZE must have a number");
+  no_slurm(NULL, DIST_INVALID_ARGUMENT,
+           "SLURM_DIST_PLANESIZE is \"\", but the size of a plane must be a number");
   setenv("SLURM_DISTRIBUTION", "arbitrary", 1);
-  no_slurm(NULL, DIST_FAILED_PRECONDITION, "\"arbitrary\", so libdist cannot tell which ranks");
-  setenv("SLURM_DISTRIBUTION", "blocks", 1);
-  no_slurm(NULL, DIST_FAILED_PRECONDITION, "\"blocks\"");
+  no_slurm(NULL, DIST_FAILED_PRECONDITION, "\"arbitrary\", which does not tell libdist which ranks");
+  /* Pack and NoPack only complete a method; srun(1) has no method of these names. */
+  const char *const unknown[] = {"blocks", "Pack", "NoPack", "pAcK", "nopack", " ", "unknown", "**", ",Pack"};
+  for (size_t i = 0; i < COUNT_OF(unknown); i++) {
+    char words[64];
+    snprintf(words, sizeof words, "SLURM_DISTRIBUTION is \"%s\", which does not tell", unknown[i]);
+    setenv("SLURM_DISTRIBUTION", unknown[i], 1);
+    no_slurm(NULL, DIST_FAILED_PRECONDITION, words);
+  }
   a_step("1", "b", "2", "2");
   slurm_has("arbitrary", "{\"worker\":[\"b:8888\",\"b:8889\"]}"); /* one host has all ranks */
 }
@@ -207,7 +232,7 @@ static void slurm_lists_are_equally_long(void **state) {
   slurm = good, slurm.num_tasks = 0;
   no_slurm(
       &slurm, DIST_FAILED_PRECONDITION,
-      "SLURM_STEP_NUM_TASKS asks for 4 tasks, and SLURM_STEP_NODELIST and SLURM_STEP_TASKS_PER_NODE give");
+      "SLURM_STEP_NUM_TASKS asks for 4 tasks, but SLURM_STEP_NODELIST and SLURM_STEP_TASKS_PER_NODE give");
   slurm = good, slurm.host_list = "a,a", slurm.tasks_per_node = "2,4";
   no_slurm(&slurm, DIST_INVALID_ARGUMENT, "host_list has the host \"a\" twice");
   slurm = good, slurm.host_list = "a,a", slurm.tasks_on_each_host = 4;
@@ -374,6 +399,7 @@ int main(void) {
       cleared(ranks_follow_the_distribution_of_the_step),
       cleared(gpus_follow_the_distribution_of_the_step),
       cleared(a_distribution_that_is_not_known_is_refused),
+      cleared(a_host_is_a_name_without_a_port),
       cleared(a_place_other_than_slurms_is_refused),
       cleared(slurm_options_count_before_variables),
       cleared(what_is_no_slurm_step_is_refused),

@@ -133,7 +133,7 @@ static void whoever_says_that_it_is_a_worker_changes_nothing(void **state) {
   job larger = all;
   larger.n = 3;
   snprintf(larger.addresses[2], sizeof larger.addresses[2], "%s", spare.addresses[0]);
-  intrude(&larger, 2, "open sesame", "3 workers at worker");
+  intrude(&larger, 2, "open sesame", "a cluster of 3 workers, but worker");
   job other = all;
   snprintf(other.addresses[1], sizeof other.addresses[1], "%s", spare.addresses[0]);
   intrude(&other, 1, "open sesame", "differs from the one at worker");

@@ -153,13 +153,51 @@ static void what_nothing_leads_to_is_unavailable(void **state) {
   assert_ok(dist_run(strategy, return_at_once, NULL, NULL)); /* needs nobody */
   static sums found;
   for (int again = 0; again < 2; ++again) {
-    assert_fails(dist_run(strategy, add_up, &found, NULL), DIST_UNAVAILABLE, "worker 0 cannot be reached");
+    assert_fails(dist_run(strategy, add_up, &found, NULL), DIST_UNAVAILABLE,
+                 "worker 1 cannot reach the other workers: the address of worker 0 is \"a:1\"");
     dist_error_info info = DIST_ERROR_INFO_INIT;
     assert_ok(dist_last_error_info(&info));
-    assert_int_equal(info.worker, 0);
+    assert_int_equal(info.worker, 1); /* the fault is its own */
     assert_has(info.hint, "network");
   }
   assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* Faults of this process, known before any peer is asked. */
+static void wrong_settings_are_reported_at_creation(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *value, *words;
+  } kCases[] = {
+      {"DIST_BIND_ADDRESS", "192.0.2.7:4000",
+       "\", but this process cannot listen there: the address belongs to no interface"},
+      {"DIST_BIND_ADDRESS", "nosuch.invalid:4000",
+       "\", which is not a loopback address, so connections need TLS"},
+      {"DIST_BIND_ADDRESS", "4000", "\", but must be host:port or [v6]:port"},
+      {"DIST_BIND_ADDRESS", "::1:4000", "\", but must be host:port or [v6]:port"},
+      {"DIST_BIND_ADDRESS", " 127.0.0.1:4000", "\", but must be host:port or [v6]:port"},
+      {"DIST_BIND_ADDRESS", "127.0.0.1:-1", "\", but must be host:port or [v6]:port"},
+      {"DIST_MODULE_FOLDER", "/nonexistent", "\", but libdist-grpc.so was not found at /nonexistent/"},
+      {"DIST_TRANSPORT", "none", "\", but the cluster has 2 workers, which need a transport. Set it to auto"},
+  };
+  setenv("TF_CONFIG",
+         "{\"cluster\": {\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}, \"task\": {\"type\": \"worker\", "
+         "\"index\": 1}}",
+         1);
+  for (size_t i = 0; i < COUNT_OF(kCases); ++i) {
+    setenv(kCases[i].name, kCases[i].value, 1);
+    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+    options.num_replicas = 1;
+    dist_strategy *strategy = NULL;
+    assert_int_not_equal(dist_strategy_create(&options, &strategy), DIST_OK);
+    assert_null(strategy);
+    char words[256];
+    snprintf(words, sizeof words, "%s is \"%s%s", kCases[i].name, kCases[i].value, kCases[i].words);
+    assert_has(dist_last_error(), words);
+    unsetenv(kCases[i].name);
+  }
+  unsetenv("TF_CONFIG");
 }
 
 static void workers_off_loopback_need_protection(void **state) {
@@ -495,6 +533,7 @@ int main(void) {
       cmocka_unit_test(a_worker_knows_its_place),
       cmocka_unit_test(a_worker_alone_needs_no_network),
       cmocka_unit_test(what_nothing_leads_to_is_unavailable),
+      cmocka_unit_test(wrong_settings_are_reported_at_creation),
       cmocka_unit_test(workers_off_loopback_need_protection),
       cmocka_unit_test(trouble_is_told_to_all_and_passes),
       cmocka_unit_test(who_is_late_hears_of_it_and_is_in_step_again),

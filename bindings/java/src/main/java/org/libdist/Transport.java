@@ -8,7 +8,7 @@ package org.libdist;
  * for it.
  */
 public enum Transport {
-    /** The one named by DIST_TRANSPORT in the environment; else GRPC, or NONE if gRPC cannot be used. */
+    /** The one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. */
     AUTO(0),
     /** No transport: the first call that needs another worker fails with UNAVAILABLE. */
     NONE(1),
