@@ -138,6 +138,8 @@ inline constexpr Target kSplitCollectives{0.05, 0.02};
 // spinning takes the time of those who could go on.
 inline constexpr Target kDecode{0.95, 1};
 inline constexpr Target kDecodeQuota{10, 100};
+// The time of the others' all_reduce over libdist's, between products.
+inline constexpr Target kDecodeReduce{1.2, 1.2};
 
 constexpr size_t kLargeBytes = size_t{64} << 20;
 

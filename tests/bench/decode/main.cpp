@@ -22,7 +22,7 @@ constexpr char kHelp[] =
     "usage: dist_bench_decode [--quick] libdist=PROGRAM [NAME=PROGRAM ...]\n"
     "Times the communication of a decoder: 64 all_reduces of bf16[4096] per token, each of which is written, "
     "reduced and\n"
-    "read. The programs run in turns.\n"
+    "read, without and with products between them. The programs run in turns.\n"
     "\n"
     "  --quick            few short turns, which only check the results\n"
     "  --help             print this text\n"
@@ -33,6 +33,7 @@ constexpr int kMissedFloor = 1, kFailed = 2;
 constexpr int kReduces = 64, kQuickReduces = 4;
 constexpr int kRounds = 9, kMostRounds = 27, kQuickRounds = 1;
 constexpr double kSeconds = 0.3, kQuickSeconds = 0.02;
+constexpr int kMatrices = 16, kQuickMatrices = 1;  // 512 MiB: more than a token leaves in a cache
 constexpr double kUndisturbed = 0.9;
 
 struct Settings {
@@ -42,12 +43,18 @@ struct Settings {
 
 struct Row {
   int members;
-  double cpus;  // of the quota; 0: none
+  double cpus;    // of the quota; 0: none
+  bool products;  // between the all_reduces; `target` is then for the time of an all_reduce, not for tokens
   MaybeTarget target;
 };
 
-// Without a floor: two in step are stopped alike by a quota, whether who waits spins or sleeps, and turns differ by its periods.
-const Row kRows[] = {{2, 0, targets::kDecode}, {2, 1, {}}, {4, 1, targets::kDecodeQuota}};
+// No floor for 2 members under a quota: it stops both at the same time, whether they spin or sleep, and turns differ by
+// its periods. None for more members than CPUs with products: the CPUs' share of each is then a matter of chance.
+const Row kRows[] = {{2, 0, false, targets::kDecode},
+                     {2, 0, true, targets::kDecodeReduce},
+                     {4, 0, true, {}},
+                     {2, 1, false, {}},
+                     {4, 1, false, targets::kDecodeQuota}};
 
 struct Spread {
   double low, middle, high;
@@ -74,8 +81,9 @@ bool disturbed(const Row& row, const std::vector<Turn>& round) {
 
 Turns take_row(const Settings& settings, const Row& row, const Quota* quota) {
   Turns turns{std::vector<std::vector<Turn>>(settings.sides.size()), 0};
-  const Plan plan = settings.quick ? Plan{row.members, kQuickReduces, kQuickSeconds}
-                                   : Plan{row.members, kReduces, kSeconds};
+  const int matrices = !row.products ? 0 : settings.quick ? kQuickMatrices : kMatrices;
+  const Plan plan = settings.quick ? Plan{row.members, kQuickReduces, kQuickSeconds, matrices}
+                                   : Plan{row.members, kReduces, kSeconds, matrices};
   const size_t rounds = settings.quick ? kQuickRounds : kRounds;
   while (turns.of[0].size() < rounds && turns.disturbed < kMostRounds) {
     std::vector<Turn> round;
@@ -99,17 +107,19 @@ void print_row(const Settings& settings, const Row& row, const Turns& turns, Flo
                 turns.disturbed);
   if (turns.of[0].empty()) return;
   for (size_t side = 0; side < turns.of.size(); ++side) {
-    Samples tokens, cpus, speeds;
+    Samples tokens, cpus, speeds, reduces;
     for (size_t round = 0; round < turns.of[side].size(); ++round) {
       const Turn& turn = turns.of[side][round];
       tokens.push_back(turn.tokens_a_second);
       cpus.push_back(turn.cpus);
-      speeds.push_back(turns.of[0][round].tokens_a_second / turn.tokens_a_second);
+      reduces.push_back(turn.reduce_us);
+      const Turn& own = turns.of[0][round];
+      speeds.push_back(row.products ? turn.reduce_us / own.reduce_us
+                                    : own.tokens_a_second / turn.tokens_a_second);
     }
     const Spread rate = spread_of(tokens);
     std::printf("  %-24.24s %10.1f (%8.1f to %8.1f) %9.2f %6.2f", settings.sides[side].name.c_str(),
-                rate.middle, rate.low, rate.high,
-                1e6 / rate.middle / (settings.quick ? kQuickReduces : kReduces), median(cpus));
+                rate.middle, rate.low, rate.high, median(reduces), median(cpus));
     if (side > 0) {
       const Spread speed = spread_of(speeds);
       std::printf("  %6.2f (%.2f to %.2f)", speed.middle, speed.low, speed.high);
@@ -132,15 +142,23 @@ void print_row(const Settings& settings, const Row& row, const Turns& turns, Flo
 int run(const Settings& settings) {
   std::printf("Tokens of %d all_reduces of bf16[%zu], each written, reduced and read; %d rounds.\n",
               settings.quick ? kQuickReduces : kReduces, kElements, settings.quick ? kQuickRounds : kRounds);
-  std::printf("us: of one all_reduce with its writing and reading; CPUs: CPU time over time.\n");
+  std::printf("us: of one all_reduce from the arrival of the last member; CPUs: CPU time over time.\n");
   std::printf("A side without a token in a minute counts as having one.\n");
   std::printf(
-      "speed: libdist's tokens a second over its, of turns of one round; median (lowest to highest).\n\n");
+      "speed: libdist's tokens a second over its, or with products its us over libdist's; of turns of one round, "
+      "median (lowest to highest).\n\n");
   std::printf("  %-24s %10s %23s %9s %6s  %-22s %5s\n", "", "tokens/s", "", "us", "CPUs", "speed", "floor");
   Floors floors;
   for (const Row& row : kRows) {
     std::optional<Quota> quota;
     std::printf("%d members", row.members);
+    if (row.products) {
+      std::printf(", products of oneDNN");
+      if (!Product::kAvailable) {
+        std::printf(": skipped, since this build has no oneDNN\n");
+        continue;
+      }
+    }
     try {
       if (row.cpus > 0) {
         std::printf(", a quota of %g CPUs", row.cpus);

@@ -26,8 +26,9 @@ constexpr double kLimit = 60;  // spinning members with a CPU for some of them n
   }
   dup2(out, STDOUT_FILENO);
   const std::string members = std::to_string(plan.members), reduces = std::to_string(plan.reduces);
-  const std::string seconds = std::to_string(plan.seconds);
-  execl(side.path.c_str(), side.path.c_str(), members.c_str(), reduces.c_str(), seconds.c_str(), nullptr);
+  const std::string seconds = std::to_string(plan.seconds), matrices = std::to_string(plan.matrices);
+  execl(side.path.c_str(), side.path.c_str(), members.c_str(), reduces.c_str(), seconds.c_str(), matrices.c_str(),
+        nullptr);
   _exit(127);
 }
 
@@ -61,12 +62,15 @@ Turn take(const SideProgram& side, const Plan& plan, const Quota* quota) {
   if (!in_time) kill(-child, SIGKILL);  // with all that it has started
   int status = 0;
   waitpid(child, &status, 0);
-  if (!in_time) return {1 / kLimit, 0, true};
+  if (!in_time) return {1 / kLimit, 0, 0, true};
   long tokens = 0;
-  double took = 0, cpu = 0;
-  if (status != 0 || std::sscanf(text.c_str(), "@tokens %ld %lf %lf", &tokens, &took, &cpu) != 3 || took <= 0)
+  double took = 0, cpu = 0, reducing = 0;
+  if (status != 0 ||
+      std::sscanf(text.c_str(), "@tokens %ld %lf %lf %lf", &tokens, &took, &cpu, &reducing) != 4 || tokens < 1 ||
+      took <= 0)
     throw std::runtime_error(side.name + " failed");
-  return {static_cast<double>(tokens) / took, cpu / took, false};
+  const double reduces = static_cast<double>(tokens) * plan.reduces;
+  return {static_cast<double>(tokens) / took, cpu / took, reducing / reduces * 1e6, false};
 }
 
 }  // namespace bench::decode

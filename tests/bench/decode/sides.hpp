@@ -16,6 +16,7 @@ struct SideProgram {
 
 struct Turn {
   double tokens_a_second, cpus;  // cpus: CPU time over time
+  double reduce_us;              // of one all_reduce, from the arrival of the last member; 0 if `late`
   bool late;                     // it had no token in a minute: one a minute is more than it does
 };
 

@@ -3,15 +3,21 @@
 // writes its whole tensor before each one and reads it afterwards, like the layers of a split model. Each
 // side is a separate program:
 //
-//     decode_SIDE MEMBERS REDUCES SECONDS      prints "@tokens COUNT SECONDS CPU_SECONDS", or fails
+//     decode_SIDE MEMBERS REDUCES SECONDS MATRICES
 //
-// REDUCES is the number of all_reduces per token.
+// REDUCES is the number of all_reduces per token. If MATRICES is not 0, each all_reduce is preceded by a product with
+// one of that many matrices (product.hpp). The program fails, or prints
+//
+//     @tokens COUNT SECONDS CPU_SECONDS REDUCE_SECONDS
+//
+// REDUCE_SECONDS is the time that member 0's all_reduces took, each counted from the arrival of the last member.
 #pragma once
 
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -20,9 +26,11 @@
 #include <cstdlib>
 #include <memory>
 
+#include "tests/bench/decode/product.hpp"
+
 namespace bench::decode {
 
-constexpr size_t kElements = 4096;
+constexpr int kMostMembers = 64;
 constexpr size_t kLine = 64;
 
 struct alignas(kLine) Tensor {
@@ -42,6 +50,7 @@ inline uint16_t bf16_of(float value) {  // of small whole numbers: exact
 struct Plan {
   int members, reduces;
   double seconds;
+  int matrices;
 };
 
 // What members know of each other besides their all_reduces; in memory that processes share, too.
@@ -49,7 +58,12 @@ struct Page {
   std::atomic<long> last{-1};  // the token after which all end
   std::atomic<int> wrong{0};   // members that read a wrong sum, or could not add up
   long tokens = 0;
-  double seconds = 0;
+  double seconds = 0, reduce_seconds = 0;
+  // When each member began an all_reduce, in two rows that the all_reduces use in turn.
+  struct alignas(kLine) Arrival {
+    std::atomic<double> at_s{0};
+  };
+  Arrival arrivals[2][kMostMembers];
 };
 
 // Where there are as many CPUs each member keeps to one: two that spin on one CPU would stay there together.
@@ -71,9 +85,13 @@ void play(int member, const Plan& plan, Page& page, Reduce reduce) {
   const int members = plan.members;
   keep_to_a_cpu(member, members);
   const auto tensor = std::make_unique<Tensor>();
-  double begin = 0;
+  Product product(members, plan.matrices);
+  double begin = 0, reduce_seconds = 0;
   for (long token = 0;; ++token) {  // the first one warms up
-    if (token == 1) begin = now_s();
+    if (token == 1) {
+      begin = now_s();
+      reduce_seconds = 0;
+    }
     for (int i = 0; i < plan.reduces; ++i) {
       // Who reads this has added up after it was written, and not yet in the next token.
       if (member == 0 && i + 1 == plan.reduces && token > 0 && now_s() - begin >= plan.seconds)
@@ -81,10 +99,19 @@ void play(int member, const Plan& plan, Page& page, Reduce reduce) {
       const int step = i % 7;
       const uint16_t mine = bf16_of(static_cast<float>(member + 1 + step));
       const uint16_t sum = bf16_of(static_cast<float>(members * (members + 1) / 2 + members * step));
+      product.multiply(i);
       for (uint16_t& element : tensor->elements) element = mine;
+      auto& arrivals = page.arrivals[(token * plan.reduces + i) % 2];
+      arrivals[member].at_s.store(now_s(), std::memory_order_relaxed);
       if (!reduce(*tensor)) {
         page.wrong.fetch_add(1);
         return;
+      }
+      if (member == 0) {
+        double end = now_s(), last = 0;
+        for (int id = 0; id < members; ++id)
+          last = std::max(last, arrivals[id].at_s.load(std::memory_order_relaxed));
+        reduce_seconds += end - last;
       }
       unsigned differ = 0;
       for (const uint16_t element : tensor->elements) differ += element != sum;
@@ -93,6 +120,7 @@ void play(int member, const Plan& plan, Page& page, Reduce reduce) {
     if (page.last.load() != token) continue;
     if (member == 0) {
       page.seconds = now_s() - begin;
+      page.reduce_seconds = reduce_seconds;
       page.tokens = token;
     }
     return;
@@ -109,10 +137,10 @@ inline double cpu_of(int who) {
 // The whole of a side's main(): run(plan, page) returns when all members have ended.
 template <class Run>
 int side_main(int argc, char** argv, Run run) {
-  Plan plan{0, 0, 0};
-  if (argc == 4) plan = {std::atoi(argv[1]), std::atoi(argv[2]), std::atof(argv[3])};
-  if (plan.members < 1 || plan.reduces < 1 || plan.seconds <= 0)
-    return std::fputs("usage: decode_SIDE MEMBERS REDUCES SECONDS\n", stderr), 2;
+  Plan plan{0, 0, 0, 0};
+  if (argc == 5) plan = {std::atoi(argv[1]), std::atoi(argv[2]), std::atof(argv[3]), std::atoi(argv[4])};
+  if (plan.members < 1 || plan.members > kMostMembers || plan.reduces < 1 || plan.seconds <= 0)
+    return std::fputs("usage: decode_SIDE MEMBERS REDUCES SECONDS MATRICES\n", stderr), 2;
   void* const memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return std::perror("mmap"), 2;
   Page& page = *new (memory) Page;
@@ -120,8 +148,8 @@ int side_main(int argc, char** argv, Run run) {
   if (!run(plan, page)) return 2;
   if (page.wrong.load() != 0) return std::fputs("wrong result\n", stderr), 2;
   const double share = page.seconds / (now_s() - began);  // of the CPU time, what was after the warm-up
-  std::printf("@tokens %ld %.6f %.6f\n", page.tokens, page.seconds,
-              share * (cpu_of(RUSAGE_SELF) + cpu_of(RUSAGE_CHILDREN)));
+  std::printf("@tokens %ld %.6f %.6f %.9f\n", page.tokens, page.seconds,
+              share * (cpu_of(RUSAGE_SELF) + cpu_of(RUSAGE_CHILDREN)), page.reduce_seconds);
   return 0;
 }
 
