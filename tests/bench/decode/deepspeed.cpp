@@ -16,7 +16,8 @@ void member(int id, const Plan& plan, Page& page, std::atomic<int>& here, const 
   meet(here, plan.members, 1);
   shm_initialize(plan.members, id, team.data(), empty.data());
   meet(here, plan.members, 2);
-  const std::string name = SHM_BUFFER_NAME "_" + std::to_string(getuid()) + "_" + team + "__" + std::to_string(id);
+  const std::string name =
+      SHM_BUFFER_NAME "_" + std::to_string(getuid()) + "_" + team + "__" + std::to_string(id);
   shm_unlink(name.c_str());  // a process that is killed leaves nothing behind
   play(id, plan, page, [&](Tensor& tensor) {
     torch::Tensor view{tensor.elements, torch::ScalarType::BFloat16, static_cast<int64_t>(kElements)};

@@ -145,7 +145,8 @@ int run(const Settings& settings) {
   std::printf("us: of one all_reduce from the arrival of the last member; CPUs: CPU time over time.\n");
   std::printf("A side without a token in a minute counts as having one.\n");
   std::printf(
-      "speed: libdist's tokens a second over its, or with products its us over libdist's; of turns of one round, "
+      "speed: libdist's tokens a second over its, or with products its us over libdist's; of turns of one "
+      "round, "
       "median (lowest to highest).\n\n");
   std::printf("  %-24s %10s %23s %9s %6s  %-22s %5s\n", "", "tokens/s", "", "us", "CPUs", "speed", "floor");
   Floors floors;

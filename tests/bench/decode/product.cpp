@@ -27,7 +27,8 @@ struct Product::Engine {
     const auto fill = [](memory& filled) {
       auto* const elements = static_cast<uint16_t*>(filled.get_data_handle());
       for (size_t i = 0; i < filled.get_desc().get_size() / sizeof *elements; ++i)
-        elements[i] = static_cast<uint16_t>(0x3c00 | (i * 2654435761U >> 16 & 0x81ff));  // about 0.01, of either sign
+        elements[i] =
+            static_cast<uint16_t>(0x3c00 | (i * 2654435761U >> 16 & 0x81ff));  // about 0.01, of either sign
     };
     arguments[DNNL_ARG_SRC] = memory(product.src_desc(), engine);
     fill(arguments[DNNL_ARG_SRC]);
@@ -49,7 +50,8 @@ Product::~Product() = default;
 
 void Product::multiply(int step) {
   if (engine_ == nullptr) return;
-  engine_->arguments[DNNL_ARG_WEIGHTS] = engine_->matrices[static_cast<size_t>(step) % engine_->matrices.size()];
+  engine_->arguments[DNNL_ARG_WEIGHTS] =
+      engine_->matrices[static_cast<size_t>(step) % engine_->matrices.size()];
   engine_->run.execute(engine_->stream, engine_->arguments);
 }
 

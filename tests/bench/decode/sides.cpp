@@ -27,8 +27,8 @@ constexpr double kLimit = 60;  // spinning members with a CPU for some of them n
   dup2(out, STDOUT_FILENO);
   const std::string members = std::to_string(plan.members), reduces = std::to_string(plan.reduces);
   const std::string seconds = std::to_string(plan.seconds), matrices = std::to_string(plan.matrices);
-  execl(side.path.c_str(), side.path.c_str(), members.c_str(), reduces.c_str(), seconds.c_str(), matrices.c_str(),
-        nullptr);
+  execl(side.path.c_str(), side.path.c_str(), members.c_str(), reduces.c_str(), seconds.c_str(),
+        matrices.c_str(), nullptr);
   _exit(127);
 }
 
@@ -66,8 +66,8 @@ Turn take(const SideProgram& side, const Plan& plan, const Quota* quota) {
   long tokens = 0;
   double took = 0, cpu = 0, reducing = 0;
   if (status != 0 ||
-      std::sscanf(text.c_str(), "@tokens %ld %lf %lf %lf", &tokens, &took, &cpu, &reducing) != 4 || tokens < 1 ||
-      took <= 0)
+      std::sscanf(text.c_str(), "@tokens %ld %lf %lf %lf", &tokens, &took, &cpu, &reducing) != 4 ||
+      tokens < 1 || took <= 0)
     throw std::runtime_error(side.name + " failed");
   const double reduces = static_cast<double>(tokens) * plan.reduces;
   return {static_cast<double>(tokens) / took, cpu / took, reducing / reduces * 1e6, false};

@@ -98,7 +98,8 @@ void play(int member, const Plan& plan, Page& page, Reduce reduce) {
         page.last = token;
       const int step = i % 7;
       const uint16_t mine = bf16_of(static_cast<float>(member + 1 + step));
-      const uint16_t sum = bf16_of(static_cast<float>(members * (members + 1) / 2 + members * step));
+      const int total = members * (members + 1) / 2 + members * step;
+      const uint16_t sum = bf16_of(static_cast<float>(total));
       product.multiply(i);
       for (uint16_t& element : tensor->elements) element = mine;
       auto& arrivals = page.arrivals[(token * plan.reduces + i) % 2];
