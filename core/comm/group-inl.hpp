@@ -184,7 +184,8 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   int64_t next_log = kFirstLogNs;
   keep_apart_from(me, peer);
-  if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
+  Patience& patience = members_[me].patience;
+  if (!spin_until<Sync>(patience.extend(policy_), over, peer >= 0 && same_cpu(me, peer))) {
     // The wait graph detects replicas that wait for each other in several groups; otherwise they would wait
     // until the deadline.
     const OneWait here(*this, me, round);
@@ -214,6 +215,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       asleep_.fetch_sub(1, std::memory_order_release);
       if (over()) break;
     }
+    patience.slept(host_.now_ns() - start);
   }
   // If the peer has arrived, it was in time, even if another member's deadline has poisoned the group
   // meanwhile.
@@ -242,7 +244,7 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   MemberState& other = members_[peer];
   const auto ready = [&] { return other.is_done(round); };
   keep_apart_from(me, peer);
-  while (!spin_until<Sync>(policy_, ready, same_cpu(me, peer))) {
+  while (!spin_until<Sync>(members_[me].patience.extend(policy_), ready, same_cpu(me, peer))) {
     if (memory_.forked()) return;
     // acquire keeps this load before the one in ready(), as in wait().
     const uint32_t seen = other.done.value.load(std::memory_order_acquire);

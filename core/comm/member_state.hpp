@@ -29,7 +29,8 @@ struct alignas(kApart) BasicMemberState {
   uint32_t round = 0;                           // for the member itself; peers read its slots instead
   Beside beside;
   int64_t arrived_ns = kNotYet;  // when it first read the clock in this round
-  Atomic<uint32_t> left{0};      // the latest run that it has left
+  Patience patience;
+  Atomic<uint32_t> left{0};  // the latest run that it has left
   Signature signatures[2];
   Signature departure = dist::departure();  // of that run
   ErrorRecord failure;                      // why the member failed in that run, if it did

@@ -2,6 +2,7 @@
 // A word that one thread changes while others wait for the change. They spin for a bounded time, then sleep.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/comm/sync.hpp"
@@ -13,8 +14,28 @@ struct WaitPolicy {
   bool oversubscribed = false;  // more threads than CPUs: yield instead of spinning
   int lanes = 1;                // number of members that can run at the same time
   bool asymmetric = false;      // use the barriers of core/base/os/barrier.hpp
-  int64_t spin_ns =
-      60'000;  // then sleep; longer than the usual delay of a late peer, much shorter than a time slice
+  int64_t spin_ns = 60'000;     // then sleep; see Patience
+};
+
+// How long one thread spins before it sleeps. Waking a thread takes about 50 us. A member whose peers compute
+// for different times between two collectives would pay that each time, so it spins longer as long as its
+// waits prove short.
+class Patience {
+ public:
+  // Much shorter than a time slice.
+  static constexpr int64_t kMostNs = 1'000'000;
+
+  WaitPolicy extend(WaitPolicy policy) const noexcept {
+    if (!policy.oversubscribed) policy.spin_ns = std::max(policy.spin_ns, ns_);
+    return policy;
+  }
+  // To be called after a wait in which the thread slept.
+  void slept(int64_t waited_ns) noexcept {
+    ns_ = waited_ns <= kMostNs ? std::clamp<int64_t>(2 * waited_ns, 0, kMostNs) : ns_ / 2;
+  }
+
+ private:
+  int64_t ns_ = 0;
 };
 
 // A word and the number of threads that sleep on it, in one cache line.

@@ -387,8 +387,10 @@ void write_waiting(Strategy& strategy, TextOut& out) {
                                                    : "network threads need CPUs, too",
         spin_us, Count(policy.lanes, "replica").text);
   } else {
-    out.add("a waiting replica spins briefly, then spins and yields its CPU for up to %g us, then sleeps\n",
-            spin_us);
+    out.add(
+        "a waiting replica spins briefly, then spins and yields its CPU for up to %g us, or up to %g us if its "
+        "recent waits were that short, then sleeps\n",
+        spin_us, static_cast<double>(Patience::kMostNs) * 1e-3);
   }
   out.put(policy.asymmetric
               ? "  memory fences: none on the fast path; a thread that is about to sleep uses membarrier()\n"
