@@ -7,8 +7,8 @@
 
 A binding offers a function if its hand-written sources call what SWIG made of it, the C++ face (dist.hpp) if its
 headers call the function. A function that a language does not offer needs a row in exceptions.md, and a row that is
-no longer true is an error too. Messages call each function as the language does: Go's words_table.go has all that Go
-offers, and Python's _words.py finds methods that are there for those of a replica. --list prints a language's
+no longer true is an error too. Messages use each language's own names: Go's words_table.go has all functions that
+Go offers, and the name that Python's _words.py gives a function exists in the package. --list prints a language's
 functions and the files that call them. --programs holds the C++ face's test programs to the same: together they call,
 through the face, all that it offers. Exit status: 0, or 1 with what is wrong.
 """
@@ -187,6 +187,8 @@ def python_members():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 functions.add(node.name)
+            elif isinstance(node, ast.ImportFrom) and path.name == "__init__.py":
+                functions.update(alias.asname for alias in node.names if alias.asname)
             elif isinstance(node, ast.ClassDef):
                 bases = [getattr(base, "value", base) for base in node.bases]
                 classes[node.name] = (
@@ -202,17 +204,39 @@ def python_members():
 
 
 def python_words(functions, excused):
-    """The functions of a replica that Python offers, and that a message would call what is not there."""
-    package = types.ModuleType("libdist")  # without the extension module, which this needs not
+    """The functions that Python offers, and that a message would call by a name that the package does not have."""
+    package = types.ModuleType("libdist")  # without the extension module
     package.__path__ = [str(HERE / "python" / "libdist")]
     sys.modules["libdist"] = package
     words, there = importlib.import_module("libdist._words"), python_members()
+    there |= {name.partition(".")[0] for name in there}
     for function in functions:
-        if (function, "Python") in excused or function[len("dist_") :] not in words.OF_REPLICAS:
+        if (function, "Python") in excused or function.endswith("_init"):
             continue
         name = words.in_python(f"{function}()").removesuffix("()")
-        if name not in there:
-            yield f"python/libdist/_words.py: {function} is {name}, which the package has not"
+        if name not in there and name != "raise libdist.DistError":
+            yield f"python/libdist/_words.py: {function} is {name}, which the package does not have"
+
+
+C_NAMES = re.compile(r"\bdist_\w+\(|\bdist_\w+_fn\b|\bDIST_\w+|\bNULL\b|\w->\w|\b[a-z]+_ns\b")
+
+
+def python_texts():
+    """Texts of libdist that would show a name of C in Python. Environment variables keep theirs."""
+    words, top = sys.modules["libdist._words"], HERE.parent
+    settings = set(re.findall(r'"(DIST_\w+)"', (top / "core" / "cluster" / "job_settings.cpp").read_text(encoding="utf-8")))
+    for path in sorted([*(top / "core").glob("**/*.[ch]pp"), *(top / "capi").glob("*.[ch]pp")]):
+        source = re.sub(r"//[^\n]*|#include[^\n]*", "", path.read_text(encoding="utf-8"))
+        for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r'"\s*\n\s*"', "", source)):
+            if "struct_size" in text or " " not in text:  # Python passes whole structs; a word is part of a text
+                continue
+            for name in C_NAMES.findall(words.in_python(text)):
+                if name not in settings:
+                    yield f"{path.relative_to(top)}: Python's messages would show {name} in \"{text}\""
+    for path in sorted((HERE / "python" / "libdist").glob("**/*.py")):
+        if path.name != "_words.py":
+            for name in re.findall(r'"(dist_[a-z]\w*)', path.read_text(encoding="utf-8")):
+                yield f"python/{path.relative_to(HERE / 'python')}: a text contains {name}, a name of C"
 
 
 def check():
@@ -231,7 +255,7 @@ def check():
                 wrong.append(f"{name} offers {function}, though exceptions.md says that it does not")
         offered = [sum((one, name) not in excused for one in some) for some in (functions, baseline)]
         print(f"{name}: {offered[0]} of {len(functions)} functions, {offered[1]} of the baseline's {len(baseline)}")
-    return [*wrong, *go_words(functions, excused), *python_words(functions, excused)]
+    return [*wrong, *go_words(functions, excused), *python_words(functions, excused), *python_texts()]
 
 
 def check_programs(nm, programs):

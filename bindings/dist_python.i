@@ -245,6 +245,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_number(int64_t)
 %dist_number(uint64_t)
 %dist_number(size_t)
+%dist_number(double)
 
 %define %dist_numbers(TYPE, MAKE)
 %typemap(in) const TYPE * (std::vector<$*1_ltype> numbers) %{

@@ -47,7 +47,7 @@ class Strategies {
     const bool ends = shut_.count(strategy) != 0 && !use.inside && !nested;
     if (ends || closed_.count(strategy) != 0) {
       lock.unlock();
-      dist_swig_raise(refused(std::string(call) + "(): the strategy is closed"));
+      dist_swig_raise(refused(name_of(call) + "(): the strategy is closed"));
       return false;
     }
     uses_[strategy].push_back(use);
@@ -70,7 +70,7 @@ class Strategies {
     changed_.wait(lock, [&] { return !is_closing_elsewhere(strategy); });
     if (closed_.count(strategy) != 0 || shut_.count(strategy) != 0) return DIST_OK;
     const auto in_progress = [&](const char *where, const Use *use) {
-      return refused(where + std::string(use->call) + "() of this strategy. Close it afterwards.");
+      return refused(where + name_of(use->call) + "() of this strategy. Close it afterwards.");
     };
     if (const Use *const own = use_of(strategy, is_own)) return in_progress("this thread is in ", own);
     if (use_of(strategy, is_run) != nullptr)
@@ -133,6 +133,10 @@ class Strategies {
   static bool is_outside(const Use &use) { return !use.run && !use.inside && !is_own(use); }
   static bool is_any(const Use &) { return true; }
 
+  /* SWIG's name of a function as _words.py has it. */
+  static std::string name_of(const char *call) {
+    return std::strncmp(call, "dist_", 5) == 0 ? call : std::string("dist_") + call;
+  }
   static bool runs(const char *call) {
     for (const char *each : {"run_until", "dist_run", "dist_run_values", "dist_serve", "dist_replica_enter"})
       if (std::strcmp(call, each) == 0) return true;

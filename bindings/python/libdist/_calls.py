@@ -11,6 +11,7 @@ import itertools
 from typing import Any, Callable, NoReturn, Optional
 
 from . import _cdist
+from ._words import in_python
 from .constants import Status
 from .errors import Aborted, DistError, carried
 
@@ -144,7 +145,7 @@ class Log:
 
     def on_log(self, level: int, message: str) -> None:
         try:
-            self.fn(level, message)
+            self.fn(level, in_python(message))
         except Exception:  # nobody is there to be told
             pass
 

@@ -43,7 +43,7 @@ class Devices:
 
         partition_dimensions: into how many parts each dimension is split. Nothing is copied.
         """
-        self._check("dist_split_to_logical_devices")
+        self._check("Replica.split_to_logical_devices")
         given = values.make(self.strategy._handle, value)
         options = _cdist.dist_split_options()
         options.uneven = int(uneven)
@@ -53,13 +53,13 @@ class Devices:
 
     def assign_to_logical_device(self, value: Any, logical_device: int) -> Any:
         """Gives a tensor to one logical device; the others have nothing."""
-        self._check("dist_assign_to_logical_device")
+        self._check("Replica.assign_to_logical_device")
         given = values.make(self.strategy._handle, value)
         return values.owned(_cdist.dist_assign_to_logical_device(self._handle, given._handle, logical_device))
 
     def replicate_to_logical_devices(self, value: Any) -> Any:
         """Gives a tensor to each logical device: all see the same memory."""
-        self._check("dist_replicate_to_logical_devices")
+        self._check("Replica.replicate_to_logical_devices")
         given = values.make(self.strategy._handle, value)
         return values.owned(_cdist.dist_replicate_to_logical_devices(self._handle, given._handle))
 
@@ -83,9 +83,9 @@ class Devices:
         """
         from ._runs import Run
 
-        self._check("dist_run_on_devices")
+        self._check("Replica.run_on_devices")
         if not callable(fn):
-            raise TypeError(f"dist_run_on_devices(): the function is not callable: {fn!r}")
+            raise TypeError(f"Replica.run_on_devices(): the function is not callable: {fn!r}")
         run = Run(self.strategy, fn, self.strategy.num_logical_devices)
         abandoned = False
         try:
@@ -112,13 +112,13 @@ class Devices:
     @property
     def device_replica(self) -> int:
         """The replica that a logical device is part of; -1 for a replica itself."""
-        self._check("dist_device_replica")
+        self._check("Replica.device")
         return int(_cdist.dist_device_replica(self._handle))
 
     @property
     def device_coordinates(self) -> tuple[int, ...]:
         """Where in the topology's mesh the logical device is."""
-        self._check("dist_device_coordinates")
+        self._check("Replica.device_coordinates")
         numbers = _cdist.Numbers()
         numbers.device_coordinates(self._handle)
         return tuple(numbers.at(i) for i in range(numbers.size()))
@@ -128,13 +128,13 @@ class Devices:
 
         The axes are the strategy's `axes`; by default "x", "y", "z" and "core", or "device".
         """
-        self._check("dist_device_axis")
+        self._check("Replica.device_axis")
         place, size = _cdist.dist_device_axis(self._handle, name)
         return int(place), int(size)
 
     def device_axis_group(self, name: str) -> Group:
         """The logical devices that differ from this one in their place along an axis alone: for the option `group`."""
-        self._check("dist_device_axis_group")
+        self._check("Replica.device_axis_group")
         return Group._borrowed(self.strategy, _cdist.dist_device_axis_group(self._handle, name))
 
     # ---- between members -----------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Devices:
         parts: into how many tiles each dimension is cut. edges: one Edge, or one for each dimension, says what is
         beyond the whole; with Edge.NONE nothing is, and `out` is needed. Collective.
         """
-        self._check("dist_halo_exchange")
+        self._check("Replica.halo_exchange")
         n = len(parts)
         before, behind, beyond = _each(low, n, "low"), _each(high, n, "high"), _each(edges, n, "edges")
         halo = _cdist.dist_halo()
@@ -167,7 +167,7 @@ class Devices:
         if out is None:
             if Edge.NONE in beyond:
                 raise InvalidArgument(
-                    "dist_halo_exchange(): with Edge.NONE the result ends where the whole does: give an `out`"
+                    "Replica.halo_exchange(): with Edge.NONE the result ends where the whole does: give an `out`"
                 )
             shape = np.shape(x.array if isinstance(x, _tensors.Tensor) else x)
             sizes = (size + a + b for size, a, b in zip(shape, before, behind))
@@ -191,7 +191,7 @@ class Devices:
         x: its shard, None where it has nothing; then `dtype`, or `out`, says what the result is of. The result is
         None where it has nothing under `target`.
         """
-        self._check("dist_reshard")
+        self._check("Replica.reshard")
         rank = self._rank(options)
         given = None if x is None else [_tensors.give(x)]
         if out is None and _has(target, rank):
@@ -216,7 +216,7 @@ def _room(x: Any, dtype: Optional[int], shape: tuple[int, ...]) -> Any:
     if x is not None:
         return _like(x, shape=shape)
     if dtype is None:
-        raise InvalidArgument("dist_reshard(): without `x` and `out` the result's dtype is not known: give `dtype`")
+        raise InvalidArgument("Replica.reshard(): without `x` and `out` the result's dtype is not known: give `dtype`")
     array = np.empty(shape, _tensors.numpy_dtype(dtype))
     return _tensors.Tensor(array, dtype) if dtype == DType.BF16 and array.dtype == np.uint16 else array
 
@@ -229,5 +229,5 @@ def _each(given: Widths, n: int, what: str) -> list[int]:
         return [int(given)] * n
     numbers = [int(number) for number in given]
     if len(numbers) != n:
-        raise InvalidArgument(f"dist_halo_exchange(): `{what}` has {len(numbers)} numbers, and `parts` {n}")
+        raise InvalidArgument(f"Replica.halo_exchange(): `{what}` has {len(numbers)} numbers, and `parts` {n}")
     return numbers

@@ -77,7 +77,7 @@ class Input:
 
     def dataset_from_tensors(self, tensors: Any, **options: Unpack[DatasetOptions]) -> Dataset:
         """A dataset of rows: element i is row i of each tensor. The data are copied. One tensor, or a list of them."""
-        handle = self._native("dist_dataset_create_from_tensors")
+        handle = self._native("Strategy.dataset_from_tensors")
         given = _tensors.give_all(tensors if isinstance(tensors, (list, tuple)) else [tensors])
         native = native_options(dict(options))
         made = _cdist.dist_dataset_create_from_tensors(handle, given, len(given), native)
@@ -99,7 +99,7 @@ class Input:
         self, names: Sequence[str], fn: Callable[[int, str, int], Any], **options: Unpack[DatasetOptions]
     ) -> Dataset:
         """A dataset of the elements of files: `fn(file, name, index)` makes one; StopIteration ends the file."""
-        handle = self._native("dist_dataset_create_from_files")
+        handle = self._native("Strategy.dataset_from_files")
         source = FileSource(fn, self._owner())
         native = native_options(dict(options))
         texts = list(names)
@@ -108,7 +108,7 @@ class Input:
 
     def dataset_from_function(self, fn: DatasetFn, **options: Unpack[DatasetOptions]) -> Dataset:
         """A dataset of what `fn(context)` makes for an InputContext; its batches go to replicas whole."""
-        handle = self._native("dist_dataset_create_from_function")
+        handle = self._native("Strategy.dataset_from_function")
         target = FromFunction(fn)
         token = _calls.keep(target)
         native = native_options(dict(options))

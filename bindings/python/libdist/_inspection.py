@@ -37,25 +37,25 @@ class Inspection:
     def explain(self) -> str:
         """What the strategy came to on this machine, and why: lines for people."""
         text = _cdist.Text()
-        text.explain(self._native("dist_explain"))
+        text.explain(self._native("Strategy.explain"))
         return str(text.text())
 
     def write_trace(self) -> str:
         """What the flight recorder holds as a trace for Perfetto or chrome://tracing: JSON."""
         text = _cdist.Text()
-        text.write_trace(self._native("dist_write_trace"))
+        text.write_trace(self._native("Strategy.write_trace"))
         return str(text.text())
 
     def write_metrics(self, name: Optional[str] = None) -> str:
         """Counters and gauges in Prometheus' text format; `name` becomes the label `strategy`."""
         text = _cdist.Text()
-        text.write_metrics(self._native("dist_write_metrics"), name)
+        text.write_metrics(self._native("Strategy.write_metrics"), name)
         return str(text.text())
 
     def stragglers(self) -> list[Straggler]:
         """Who comes last: a table over the rounds that the recorder still holds, most often last first."""
         rows = _cdist.Stragglers()
-        rows.read(self._native("dist_stragglers"))
+        rows.read(self._native("Strategy.stragglers"))
         return [
             Straggler(
                 Collective(rows.collective(row)),

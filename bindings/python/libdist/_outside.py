@@ -149,12 +149,12 @@ class Outside:
     @property
     def num_replicas(self) -> int:
         """How many replicas are in sync: those of all workers."""
-        return int(_cdist.dist_strategy_num_replicas(self._native("dist_strategy_num_replicas")))
+        return int(_cdist.dist_strategy_num_replicas(self._native("Strategy.num_replicas")))
 
     @property
     def kind(self) -> StrategyKind:
         """How values and variables are placed."""
-        return StrategyKind(_cdist.dist_strategy_kind(self._native("dist_strategy_kind")))
+        return StrategyKind(_cdist.dist_strategy_kind(self._native("Strategy.kind")))
 
     @property
     def local_replicas(self) -> range:
@@ -166,11 +166,11 @@ class Outside:
 
     def device(self, replica_id: int) -> str:
         """The name of the device of one of this worker's replicas, in full."""
-        return str(_cdist.dist_strategy_device(self._native("dist_strategy_device"), replica_id))
+        return str(_cdist.dist_strategy_device(self._native("Strategy.device"), replica_id))
 
     def parameter_device(self, index: int) -> str:
         """As device(), of the devices that variables are on."""
-        return str(_cdist.dist_strategy_parameter_device(self._native("dist_strategy_parameter_device"), index))
+        return str(_cdist.dist_strategy_parameter_device(self._native("Strategy.parameter_device"), index))
 
     @property
     def devices(self) -> list[str]:
@@ -185,20 +185,20 @@ class Outside:
     def query(self) -> Properties:
         """What the strategy is."""
         native = _cdist.dist_strategy_properties()
-        _cdist.dist_strategy_query(self._native("dist_strategy_query"), native)
+        _cdist.dist_strategy_query(self._native("Strategy.query"), native)
         return Properties(native)
 
     @property
     def cluster_resolver(self) -> Optional[ClusterResolver]:
         """What describes the cluster: the resolver that the strategy was given, otherwise None."""
-        has = _cdist.dist_strategy_cluster_resolver(self._native("dist_strategy_cluster_resolver"))
+        has = _cdist.dist_strategy_cluster_resolver(self._native("Strategy.cluster_resolver"))
         return self._cluster_resolver if has else None
 
     # ---- values --------------------------------------------------------------------------------------------
 
     def reduce(self, op: Union[int, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
         """Reduces a per-replica value to one tensor; with an axis, or several, over these too. op: SUM or MEAN."""
-        handle = self._native("dist_reduce")
+        handle = self._native("Strategy.reduce")
         axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
         given = values.make(handle, value)
         return values.owned(self._call(_cdist.dist_reduce, handle, op_number(op), given._handle, axes, len(axes or ())))
@@ -212,7 +212,7 @@ class Outside:
         options: Optional[CommunicationOptions] = None,
     ) -> Any:
         """Reduces a per-replica value to where it is wanted. options: of no consequence for the result."""
-        handle = self._native("dist_reduce_to")
+        handle = self._native("Strategy.reduce_to")
         where = Destinations(handle, [destination] if destination is not None else [])
         given = values.make(handle, value)
         native = None if options is None else options._native()
@@ -227,7 +227,7 @@ class Outside:
         options: Optional[CommunicationOptions] = None,
     ) -> list[Any]:
         """reduce_to() of several (value, destination) pairs in one pass."""
-        handle = self._native("dist_batch_reduce_to")
+        handle = self._native("Strategy.batch_reduce_to")
         given = [values.make(handle, value) for value, _ in pairs]
         where = Destinations(handle, _all_or_none(pairs))
         handles = [value._handle for value in given]
@@ -238,26 +238,26 @@ class Outside:
 
     def broadcast_to(self, value: Any, destination: Where = None) -> Any:
         """One value where it is wanted: mirrored where that is on every replica."""
-        handle = self._native("dist_broadcast_to")
+        handle = self._native("Strategy.broadcast_to")
         where = Destinations(handle, [destination] if destination is not None else [])
         given = values.make(handle, value)
         return values.owned(self._call(_cdist.dist_broadcast_to, handle, given._handle, where.get()))
 
     def gather(self, value: Any, axis: int = 0) -> Any:
         """Joins the components of a per-replica value to one tensor."""
-        handle = self._native("dist_gather")
+        handle = self._native("Strategy.gather")
         given = values.make(handle, value)
         return values.owned(self._call(_cdist.dist_gather, handle, given._handle, axis))
 
     def destination_device(self, destination: Where) -> str:
         """The name, in full, of the device that a destination is on."""
-        handle = self._native("dist_destination_device")
+        handle = self._native("Strategy.destination_device")
         where = Destinations(handle, [destination] if destination is not None else [])
         return str(_cdist.dist_destination_device(handle, where.get()))
 
     def local_results(self, value: Any) -> tuple[Any, ...]:
         """A value's components in replica order; of a variable its copies; of any other value a tuple of itself."""
-        handle = self._native("dist_local_results")
+        handle = self._native("Strategy.local_results")
         given = values.make(handle, value)
         result = values.owned(_cdist.dist_local_results(handle, given._handle))
         return tuple(result)
@@ -268,7 +268,7 @@ class Outside:
 
     def values_from_function(self, fn: Callable[[ValueContext], Any]) -> Any:
         """A value of what fn(context) makes for each replica, one after another."""
-        handle = self._native("dist_values_from_function")
+        handle = self._native("Strategy.values_from_function")
         target = _ValueFn(fn, handle)
         token = _calls.keep(target)
         try:
@@ -281,7 +281,7 @@ class Outside:
 
     def update(self, variable: Variable, fn: Callable[..., None], args: Any = None) -> None:
         """Calls fn(copy, *args) on every copy of a variable, some at the same time: Variable.update()."""
-        self._native("dist_update")
+        self._native("Strategy.update")
         variable.update(fn, args)
 
     def update_values(
@@ -298,25 +298,25 @@ class Outside:
         place.copy is the copy, to be changed in place. group=False: each leaf of the result is a tuple of what the
         calls gave.
         """
-        native = (_cdist.dist_update_values, self._native("dist_update_values"), variable._native())
+        native = (_cdist.dist_update_values, self._native("Strategy.update_values"), variable._native())
         return update_values(self._self(), variable, native, fn, args, kwargs, group)
 
     def update_non_slot(
         self, fn: UpdateFn, args: Any = (), kwargs: Optional[dict[str, Any]] = None, *, group: bool = True
     ) -> Any:
         """As update_values(), of what is no variable: once for each device that variables are on."""
-        native = (_cdist.dist_update_non_slot, self._native("dist_update_non_slot"))
+        native = (_cdist.dist_update_non_slot, self._native("Strategy.update_non_slot"))
         return update_values(self._self(), None, native, fn, args, kwargs, group)
 
     def variable_created_in_scope(self, variable: Any) -> bool:
         """Whether this strategy made a variable, or the variable that a copy is of."""
-        handle = self._native("dist_variable_created_in_scope")
+        handle = self._native("Strategy.variable_created_in_scope")
         given = values.make(handle, variable)
         return bool(_cdist.dist_variable_created_in_scope(handle, given._handle))
 
     def value_container(self, value: Any) -> Optional[Variable]:
         """The variable that a value is, or is a copy of, as local_results() gives them; None for other values."""
-        given = values.make(self._native("dist_value_container"), value)
+        given = values.make(self._native("Strategy.value_container"), value)
         handle = _cdist.dist_value_container(given._handle)
         return Variable._of(handle, given) if handle else None
 

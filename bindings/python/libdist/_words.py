@@ -5,122 +5,204 @@ from __future__ import annotations
 
 import re
 
-from .constants import ENUMS, OF_REPLICAS, DType
+from .constants import ENUMS, OF_REPLICAS, DType, Status
 
+# Functions of C, and of SWIG, which dist_python_strategies.i prefixes with dist_.
 _FUNCTIONS = {
+    "dist_Stragglers_read": "Strategy.stragglers",
+    "dist_Text_describe_value": "Value.describe",
+    "dist_Text_describe_variable": "Variable.describe",
+    "dist_Text_expand_host_list": "slurm_hosts",
+    "dist_Text_explain": "Strategy.explain",
+    "dist_Text_explain_cluster": "ClusterResolver.explain",
+    "dist_Text_explain_dataset": "Dataset.explain",
+    "dist_Text_explain_topology": "Topology.explain",
+    "dist_Text_write_coordinator_trace": "Coordinator.write_trace",
+    "dist_Text_write_metrics": "Strategy.write_metrics",
+    "dist_Text_write_server_trace": "Server.write_trace",
+    "dist_Text_write_trace": "Strategy.write_trace",
     "dist_average_loss": "average_loss",
-    "dist_batch_check": "Batch.check",
-    "dist_batch_emit": "Batch.emit",
-    "dist_batcher_count": "Batcher.count",
+    "dist_batch_reduce_to": "Strategy.batch_reduce_to",
+    "dist_batch_size": "Batch",
+    "dist_batch_sizes_for_worker": "batch_sizes_for_worker",
     "dist_batcher_create": "Strategy.batcher",
-    "dist_batcher_destroy": "Batcher.close",
-    "dist_batcher_submit": "Batcher.submit",
-    "dist_budget_create": "Budget",
-    "dist_budget_destroy": "Budget.close",
+    "dist_canonical_device": "canonical_device",
+    "dist_checkpoint_load": "load_checkpoint",
+    "dist_checkpoint_metadata_key": "Checkpoint.metadata",
+    "dist_checkpoint_name": "Checkpoint.names",
+    "dist_checkpoint_num_metadata": "Checkpoint.metadata",
+    "dist_checkpoint_open": "Checkpoint",
+    "dist_checkpoint_save": "save_checkpoint",
+    "dist_checkpoint_size": "Checkpoint",
+    "dist_closure_cancel": "Closure.cancelled",
+    "dist_closure_id": "Closure",
+    "dist_closure_name": "Closure",
+    "dist_closure_worker": "Closure",
     "dist_cluster_explain": "ClusterResolver.explain",
-    "dist_cluster_spec_create": "ClusterSpec",
+    "dist_cluster_resolver_create_simple": "ClusterResolver.simple",
+    "dist_cluster_spec_is_equal": "ClusterSpec",
+    "dist_cluster_spec_job": "ClusterSpec.jobs",
+    "dist_cluster_spec_num_jobs": "ClusterSpec.jobs",
     "dist_colocate_enter": "Strategy.colocate",
     "dist_colocate_exit": "Strategy.colocate",
-    "dist_coordinator_create": "Coordinator",
-    "dist_coordinator_destroy": "Coordinator.close",
+    "dist_communication_options_describe": "CommunicationOptions",
+    "dist_coordinator_num_variables": "Coordinator.variables",
+    "dist_coordinator_variable_name": "Coordinator.variables",
+    "dist_cross_device_batch_reduce": "CrossDevice.batch_reduce",
     "dist_dataset_create_from_callback": "Strategy.dataset_from_callback",
     "dist_dataset_create_from_files": "Strategy.dataset_from_files",
     "dist_dataset_create_from_function": "Strategy.dataset_from_function",
     "dist_dataset_create_from_tensors": "Strategy.dataset_from_tensors",
+    "dist_device_assignment_create_single": "DeviceAssignment.single",
+    "dist_device_replica": "Replica.device",
+    "dist_enum_from_name": "reduce_op_from_name",
+    "dist_enum_name": "reduce_op_name",
     "dist_fail": "raise libdist.DistError",
+    "dist_get_replica": "get_replica",
+    "dist_get_strategy": "get_strategy",
     "dist_group_create": "Strategy.group",
-    "dist_group_destroy": "Group.close",
+    "dist_has_feature": "has_feature",
+    "dist_has_strategy": "has_strategy",
+    "dist_in_cross_replica_context": "in_cross_replica_context",
     "dist_instance_state": "Replica.instance_state",
     "dist_instances_close": "Strategy.close_instances",
     "dist_instances_open": "Strategy.instances",
-    "dist_iterator_create": "iter(dataset)",
-    "dist_replica_enter": "Strategy.enter",
-    "dist_replica_leave": "Strategy.enter",
-    "dist_network_create": "Network",
-    "dist_network_destroy": "Network.close",
-    "dist_preemption_handler_create": "PreemptionHandler",
-    "dist_preemption_handler_destroy": "PreemptionHandler.close",
+    "dist_iterator_create": "Dataset.__iter__",
+    "dist_iterator_create_at": "Dataset.iterate_from",
+    "dist_iterator_next": "DatasetIterator.__next__",
+    "dist_partition_check": "Partition.check",
+    "dist_partition_shard": "Partition.shard",
     "dist_partitions_fixed_shards": "fixed_shards",
     "dist_partitions_max_size": "max_size_shards",
     "dist_partitions_min_size": "min_size_shards",
     "dist_partitions_part": "rows_of_part",
     "dist_partitions_part_of": "part_of_row",
-    "dist_remote_value_cancel": "RemoteValue.cancel",
-    "dist_remote_value_get": "RemoteValue.get",
+    "dist_quick_all_reduce": "Replica.all_reduce",
+    "dist_quick_barrier": "Replica.barrier",
+    "dist_quick_broadcast": "Replica.broadcast",
+    "dist_reduce_op_from_aggregation": "reduce_op_from_aggregation",
+    "dist_replica_enter": "Strategy.enter",
+    "dist_replica_id": "Replica",
+    "dist_replica_leave": "Strategy.enter",
+    "dist_replica_num_replicas": "Replica",
+    "dist_replica_strategy": "Replica",
+    "dist_reshard_bytes": "reshard_bytes",
+    "dist_rpc_arguments": "RpcClient.begin",
     "dist_rpc_begin": "RpcClient.begin",
     "dist_rpc_call": "RpcClient.call",
-    "dist_rpc_client_create": "RpcClient",
-    "dist_rpc_client_methods": "RpcClient.methods",
-    "dist_rpc_server_create": "RpcServer",
-    "dist_rpc_server_destroy": "RpcServer.close",
-    "dist_rpc_server_register": "RpcServer.register",
-    "dist_rpc_server_start": "RpcServer.start",
-    "dist_run_on_devices": "Replica.run_on_devices",
+    "dist_run_until": "Strategy.run",
     "dist_scale_regularization_loss": "scale_regularization_loss",
     "dist_scope_enter": "Strategy.scope",
     "dist_scope_exit": "Strategy.scope",
-    "dist_server_create": "Server",
     "dist_server_create_local": "Server.local",
-    "dist_server_destroy": "Server.close",
+    "dist_set_strategy": "set_strategy",
     "dist_slurm_expand_host_list": "slurm_hosts",
     "dist_slurm_expand_tasks_per_node": "slurm_tasks_per_node",
-    "dist_strategy_create": "Strategy",
-    "dist_strategy_destroy": "Strategy.close",
+    "dist_status_name": "status_name",
+    "dist_topology_from_serialized": "Topology.from_serialized",
+    "dist_topology_num_missing_devices": "Topology.missing_devices",
+    "dist_value_container": "Strategy.value_container",
     "dist_value_create_composite": "Value.composite",
+    "dist_value_create_dict": "Value.of",
+    "dist_value_create_list": "Value.of",
+    "dist_value_create_mirrored": "Value.mirrored",
+    "dist_value_create_none": "Value.of",
+    "dist_value_create_per_replica": "Value.per_replica",
+    "dist_value_create_tensor": "Value.tensor",
+    "dist_value_create_text": "Value.of",
+    "dist_value_create_tuple": "Value.of",
+    "dist_value_create_variable": "Value.of",
+    "dist_value_from_dlpack": "Value.of",
+    "dist_value_key": "Value.keys",
+    "dist_value_object": "Value",
+    "dist_value_size": "Value",
+    "dist_value_tensor": "Value.numpy",
+    "dist_value_to_dlpack": "Value",
+    "dist_value_variable": "Value",
+    "dist_value_wrap_object": "Value.of",
+    "dist_value_wrap_tensor": "Value.wrap",
+    "dist_variable_class": "Variable.class_name",
     "dist_variable_create": "Strategy.variable",
-    "dist_variable_destroy": "Variable.close",
+    "dist_variable_created_in_scope": "Strategy.variable_created_in_scope",
+    "dist_version": "version",
     "dist_versions_await": "Versions.wait",
-    "dist_versions_create": "Versions",
-    "dist_versions_destroy": "Versions.close",
-    "dist_versions_latest": "Versions.latest",
-    "dist_versions_publish": "Versions.publish",
-    "dist_work_destroy": "Work.close",
     "dist_work_take": "Item.results",
+    "dist_work_user_data": "Work",
 }
-# The longest that a name begins with counts.
+# Functions that start with one of these names are the class's own; the longest name applies.
 _CLASSES = {
-    "dist_cluster_resolver_create_": "ClusterResolver.",
-    "dist_cluster_resolver_": "ClusterResolver.",
-    "dist_cluster_spec_": "ClusterSpec.",
-    "dist_cluster_": "ClusterSpec.",
-    "dist_preemption_": "PreemptionHandler.",
+    "batch": "Batch",
+    "batcher": "Batcher",
+    "budget": "Budget",
+    "cancel": "Cancel",
+    "checkpoint": "Checkpoint",
+    "closure": "Closure",
+    "cluster": "ClusterSpec",
+    "cluster_resolver": "ClusterResolver",
+    "cluster_resolver_create": "ClusterResolver",
+    "cluster_spec": "ClusterSpec",
+    "communication_options": "CommunicationOptions",
+    "completions": "Request",
+    "coordinator": "Coordinator",
+    "cross_device": "CrossDevice",
+    "dataset": "Dataset",
+    "device_assignment": "DeviceAssignment",
+    "group": "Group",
+    "input_context": "InputContext",
+    "iterator": "DatasetIterator",
+    "metric": "Metric",
+    "network": "Network",
+    "preemption": "PreemptionHandler",
+    "preemption_handler": "PreemptionHandler",
+    "remote_value": "RemoteValue",
+    "replica": "Replica",
+    "rpc_client": "RpcClient",
+    "rpc_server": "RpcServer",
+    "server": "Server",
+    "strategy": "Strategy",
+    "topology": "Topology",
+    "value": "Value",
+    "variable": "Variable",
+    "versions": "Versions",
+    "work": "Work",
 }
-_OWNERS = (
-    "strategy",
-    "replica",
-    "variable",
-    "dataset",
-    "iterator",
-    "group",
-    "work",
-    "metric",
-    "checkpoint",
-    "topology",
-    "server",
-    "closure",
-    "coordinator",
-)
+# Classes without close().
+_COLLECTED = ("cluster_resolver", "cluster_spec", "device_assignment", "topology")
+
+_TYPES = {
+    "batch_free": "release callback",
+    "done": "done callback",
+}
 
 _FORMS = re.compile(
     r"\bDIST_(?P<enum>" + "|".join(sorted(ENUMS, key=len, reverse=True)) + r")_(?P<member>[A-Z]\w*|\.\.\.)"
+    r"|\bDIST_(?P<status>" + "|".join(Status.__members__) + r")\b"
     r"|\bDIST_(?P<assign>ASSIGN)\b"
     r"|\bDIST_(?P<limit>MAX_[A-Z_]+)"
     r"|\bDIST_(?P<dtype>" + "|".join(DType.__members__) + r"|\.\.\.)"
     r"|\bdist_\w+_options\.(?P<option>\w+)"
-    r"|\boptions->(?P<given>\w+)"
-    r"|(?P<time>\b(?:timeout|window|grace)_ns\b)"
+    r"|\bdist_(?P<record>position)\.(?P<field>\w+)"
+    r"|\b(?:options|partition|halo|functions)->(?P<given>\w+)"
+    r"|\b(?P<time>[a-z]+(?:_[a-z]+)*_ns)\b"
     r"|(?<=\bexecutor: )(?P<workers>num_threads)\b"
     r"|\b(?P<null>NULL)\b"
     r"|\b(?P<end>destroy)(?= (?:it|them) first\b)"
-    r"|\bdist_(?P<function>[a-z]\w*)(?=\(\))"
+    r"|\bdist_(?P<type>[a-z_]+)_fn\b"
+    r"|\b(?P<function>dist_[a-zA-Z]\w*)(?=\()"
 )
 
 
 def _python(found: re.Match[str]) -> str:
     group = found.lastgroup
     text = found[group] if group else ""
+    if found["function"]:
+        return _function(found["function"])
     if found["enum"]:
         return f"{ENUMS[found['enum']]}.{found['member']}"
+    if found["record"]:
+        return f"Position.{text}"
+    if group == "status":
+        return f"Status.{text}"
     if group == "assign":
         return "Assign.SET"
     if group == "limit":
@@ -135,20 +217,22 @@ def _python(found: re.Match[str]) -> str:
         return "None"
     if group == "end":
         return "close"
-    return _function(text)
+    return _TYPES.get(text, "callback")
 
 
 def _function(name: str) -> str:
-    full = f"dist_{name}"
-    if full in _FUNCTIONS:
-        return _FUNCTIONS[full]
-    for begin, owner in _CLASSES.items():
-        if full.startswith(begin):
-            return owner + full[len(begin) :]
-    owner, _, rest = name.partition("_")
-    if rest and owner in _OWNERS:
-        return f"{owner.capitalize()}.{rest}"
-    return f"Replica.{name}" if name in OF_REPLICAS else f"Strategy.{name}"
+    """The Python name of a function of C."""
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name]
+    short = name.removeprefix("dist_")
+    owner = max((begin for begin in _CLASSES if short.startswith(f"{begin}_")), key=len, default="")
+    if owner:
+        method = short.removeprefix(f"{owner}_")
+        made = method in ("create", "release", "retain") or owner == "completions"
+        if made or (method == "destroy" and owner in _COLLECTED):
+            return _CLASSES[owner]
+        return f"{_CLASSES[owner]}.{'close' if method == 'destroy' else method}"
+    return f"Replica.{short}" if short in OF_REPLICAS else f"Strategy.{short}"
 
 
 def in_python(text: str) -> str:

@@ -236,7 +236,7 @@ class Batcher(Native):
         self._strategy = strategy
         self._token = _calls.keep(_Steps(strategy, step))
         try:
-            self._handle = _cdist.dist_batcher_create(strategy._native("dist_batcher_create"), self._token, options)
+            self._handle = _cdist.dist_batcher_create(strategy._native("Strategy.batcher"), self._token, options)
         except BaseException:
             _calls.release(self._token)
             raise
@@ -258,13 +258,13 @@ class Batcher(Native):
         """
         item = Item(self._strategy, self, user_data)
         options = (priority, limit(timeout), handle_of(cancel), length, size)
-        item._begin_item(self._native("dist_batcher_submit"), options)
+        item._begin_item(self._native("Batcher.submit"), options)
         return item
 
     @property
     def count(self) -> tuple[int, int]:
         """How many items wait, and how many are on instances."""
-        waiting, active = _cdist.dist_batcher_count(self._native("dist_batcher_count"))
+        waiting, active = _cdist.dist_batcher_count(self._native("Batcher.count"))
         return int(waiting), int(active)
 
     def close(self) -> None:
@@ -321,7 +321,7 @@ class Batching:
         many is in no step; 0: 16.
         """
         if not callable(step):
-            raise TypeError(f"dist_batcher_create(): the step is not callable: {step!r}")
+            raise TypeError(f"Strategy.batcher(): the step is not callable: {step!r}")
         options = _cdist.dist_batcher_options()
         options.max_items, options.max_waiting, options.max_bytes = max_items, max_waiting, max_bytes
         options.max_delay_ns = nanoseconds(max_delay) if max_delay else 0

@@ -49,7 +49,7 @@ def save(
     position: where the input is. metadata: texts of the program's, each under a key. sharded: `path` becomes an index, and
     each worker writes the shard of its part of the variables.
     """
-    handle = strategy._native("dist_checkpoint_save")
+    handle = strategy._native("save_checkpoint")
     options, given = _native_options(variables)
     native = None
     if position is not None:
@@ -65,7 +65,7 @@ def save(
 
 def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
     """Gives variables the values that a file has for them; with position=True also where the input was."""
-    handle = strategy._native("dist_checkpoint_load")
+    handle = strategy._native("load_checkpoint")
     options, given = _native_options(variables)
     native = native_position(None) if position else None
     if native is not None:
@@ -83,7 +83,7 @@ class Checkpoint(Native):
 
     def __init__(self, strategy: Strategy, path: Path) -> None:
         self._handle = 0
-        self._handle = _cdist.dist_checkpoint_open(strategy._native("dist_checkpoint_open"), os.fspath(path))
+        self._handle = _cdist.dist_checkpoint_open(strategy._native("Checkpoint"), os.fspath(path))
 
     def __len__(self) -> int:
         return int(_cdist.dist_checkpoint_size(self._native()))

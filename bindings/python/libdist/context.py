@@ -20,7 +20,7 @@ def get_strategy() -> Strategy:
 
 def set_strategy(strategy: Optional[Strategy]) -> None:
     """Makes a strategy this thread's own outside scopes, until another is set; None: none any more."""
-    _cdist.dist_set_strategy(0 if strategy is None else strategy._native("dist_set_strategy"))
+    _cdist.dist_set_strategy(0 if strategy is None else strategy._native("set_strategy"))
 
 
 def has_strategy() -> bool:

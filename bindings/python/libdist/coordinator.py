@@ -158,7 +158,7 @@ class Coordinator(Native, Reader):
         shared = _Shared(0 if partitioner is None else _calls.keep(_Partitioner(partitioner)))
         if partitioner is not None:
             options.set_partitioner(shared.token)
-        native = strategy._native("dist_coordinator_create")
+        native = strategy._native("Coordinator")
         with _creating:
             self._handle = _cdist.dist_coordinator_create(native, options)
             self._kept: Optional[_Shared] = _shared.setdefault(self._handle, shared)

@@ -184,22 +184,22 @@ class Dataset(Native):
         self._sources = sources
 
     def __iter__(self) -> DatasetIterator:
-        return DatasetIterator(self, _cdist.dist_iterator_create(self._native("dist_iterator_create")))
+        return DatasetIterator(self, _cdist.dist_iterator_create(self._native("Dataset.__iter__")))
 
     def iterate_from(self, position: Position) -> DatasetIterator:
         """A pass that begins in its middle, where DatasetIterator.position was."""
         native = native_position(position)
-        return DatasetIterator(self, _cdist.dist_iterator_create_at(self._native("dist_iterator_create_at"), native))
+        return DatasetIterator(self, _cdist.dist_iterator_create_at(self._native("Dataset.iterate_from"), native))
 
     @property
     def element_spec(self) -> Any:
         """What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica."""
-        return values.owned(self._call(_cdist.dist_dataset_element_spec, self._native("dist_dataset_element_spec")))
+        return values.owned(self._call(_cdist.dist_dataset_element_spec, self._native("Dataset.element_spec")))
 
     def reduce(self, initial: Any, fn: Callable[[Any, Any], Any]) -> Any:
         """One value of a whole pass: for each batch, state = fn(state, batch)."""
-        handle = self._native("dist_dataset_reduce")
-        maker = self._strategy._native("dist_dataset_reduce")
+        handle = self._native("Dataset.reduce")
+        maker = self._strategy._native("Dataset.reduce")
         state = None if initial is None else values.make(maker, initial)
         target = _Reduction(fn, maker)
         token = _calls.keep(target)
@@ -214,12 +214,12 @@ class Dataset(Native):
     def explain(self) -> str:
         """Who reads what of it."""
         text = _cdist.Text()
-        text.explain_dataset(self._native("dist_dataset_explain"))
+        text.explain_dataset(self._native("Dataset.explain"))
         return str(text.text())
 
     def check_shards(self, limit: int = 0) -> None:
         """Checks that every example of the source comes exactly once to one of the workers; raises DataLoss."""
-        self._call(_cdist.dist_dataset_check_shards, self._native("dist_dataset_check_shards"), limit)
+        self._call(_cdist.dist_dataset_check_shards, self._native("Dataset.check_shards"), limit)
 
     def close(self) -> None:
         """Ends the dataset; its iterators go on."""
@@ -243,7 +243,7 @@ class Dataset(Native):
         return self._handle
 
     def _hand_over(self) -> int:
-        handle, self._handle = self._native("dist_dataset_create_from_function"), 0
+        handle, self._handle = self._native("Strategy.dataset_from_function"), 0
         return handle
 
     def _call(self, native: Callable[..., Any], *arguments: Any, failures: Optional[_calls.Failures] = None) -> Any:

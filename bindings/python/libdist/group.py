@@ -19,7 +19,7 @@ class Group(Native):
     def __init__(self, strategy: Strategy, replica_ids: Sequence[int]) -> None:
         self._handle = 0
         self._strategy = strategy
-        self._handle = _cdist.dist_group_create(strategy._native("dist_group_create"), replica_ids, len(replica_ids))
+        self._handle = _cdist.dist_group_create(strategy._native("Strategy.group"), replica_ids, len(replica_ids))
         self._owned = True
         strategy._children.add(self)
 

@@ -24,7 +24,7 @@ class Metric(Native):
     def __init__(self, strategy: Strategy, kind: int = MetricKind.MEAN, name: Optional[str] = None) -> None:
         self._handle = 0
         self._strategy = strategy
-        self._handle = _cdist.dist_metric_create(strategy._native("dist_metric_create"), int(kind), name)
+        self._handle = _cdist.dist_metric_create(strategy._native("Metric"), int(kind), name)
 
     @property
     def kind(self) -> MetricKind:
@@ -47,19 +47,19 @@ class Metric(Native):
 
     def update(self, replica: Replica, values: Any, labels: Any = None, weights: Any = None) -> None:
         """Adds a batch to this replica's copy, inside its function. labels: of ACCURACY, where values may be scores."""
-        replica._check("dist_metric_update")
+        replica._check("Metric.update")
         given = [None if tensor is None else [_tensors.give(tensor)] for tensor in (values, labels, weights)]
         _cdist.dist_metric_update(replica._handle, self._native(), *given)
 
     def result(self) -> float:
         """The metric over all updates since it was made or reset."""
-        handle = self._strategy._native("dist_metric_result")
+        handle = self._strategy._native("Metric.result")
         with self._strategy._waiting():
             return float(_cdist.dist_metric_result(handle, self._native()))
 
     def reset(self) -> None:
         """Forgets all updates of all replicas."""
-        _cdist.dist_metric_reset(self._strategy._native("dist_metric_reset"), self._native())
+        _cdist.dist_metric_reset(self._strategy._native("Metric.reset"), self._native())
 
     def close(self) -> None:
         """Ends the metric."""
@@ -100,7 +100,7 @@ def average_loss(
     global batch size.
     """
     if replica is not None:
-        replica._check("dist_average_loss")
+        replica._check("average_loss")
     loss = per_example_loss if isinstance(per_example_loss, _tensors.Tensor) else np.asarray(per_example_loss)
     out = _scalar_like(loss)
     weight = None if sample_weight is None else [_tensors.give(sample_weight)]
@@ -113,7 +113,7 @@ def average_loss(
 def scale_regularization_loss(replica: Optional[Replica], loss: Any) -> Any:
     """A replica's share of a loss that every replica has whole: its sum divided by the number of replicas."""
     if replica is not None:
-        replica._check("dist_scale_regularization_loss")
+        replica._check("scale_regularization_loss")
     loss = loss if isinstance(loss, _tensors.Tensor) else np.asarray(loss)
     out = _scalar_like(loss)
     handle = replica._handle if replica is not None else 0

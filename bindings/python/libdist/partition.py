@@ -82,7 +82,7 @@ class Partition:
 
     @staticmethod
     def _of(value: int) -> Partition:
-        """dist_value_partition() of a value's handle."""
+        """Value.partition() of a value's handle."""
         native, numbers = _cdist.dist_partition(), _cdist.Numbers()
         _cdist.dist_value_partition(value, native)
         numbers.partition_shape(native)

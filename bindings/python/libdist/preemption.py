@@ -45,7 +45,7 @@ class PreemptionHandler(Native):
         self._handle = 0
         self._strategy = strategy
         self._variables = list(variables)
-        handle = strategy._native("dist_preemption_handler_create")
+        handle = strategy._native("PreemptionHandler")
         given = [variable._native() for variable in self._variables]
         options = _cdist.dist_preemption_options()
         if path is not None:
@@ -81,7 +81,7 @@ class PreemptionHandler(Native):
         state changes. cancel: ends the wait for worker 0.
         """
         handle = self._native()
-        self._strategy._native("dist_preemption_save_if_preempted")
+        self._strategy._native("PreemptionHandler.save_if_preempted")
         with self._strategy._waiting():
             return PreemptionState(_cdist.dist_preemption_save_if_preempted(handle, handle_of(cancel)))
 

@@ -147,7 +147,7 @@ class Replica(Native, Collectives[Any], Devices):
     @property
     def instance_state(self) -> Any:
         """What create_state() made for this instance; None: it has none, or the function is no request's."""
-        self._check("dist_instance_state")
+        self._check("Replica.instance_state")
         state = _cdist.dist_instance_state(self._handle)
         return _calls.target_of(state).state if state else None
 
@@ -156,7 +156,7 @@ class Replica(Native, Collectives[Any], Devices):
 
         FailedPrecondition: nothing has been published.
         """
-        self._check("dist_replica_version")
+        self._check("Replica.version")
         return versions._seen(self._handle)
 
     def check(self) -> None:
@@ -164,7 +164,7 @@ class Replica(Native, Collectives[Any], Devices):
 
         A long function asks it now and then, where it calls no collectives, which find out for themselves.
         """
-        self._check("dist_replica_check")
+        self._check("Replica.check")
         _cdist.dist_replica_check(self._handle)
 
     # ---- collectives; the rest of them is inherited --------------------------------------------------------
@@ -195,7 +195,7 @@ class Replica(Native, Collectives[Any], Devices):
         cancel: Optional[Cancel] = None,
     ) -> None:
         """Returns when every member has come."""
-        self._check("dist_barrier")
+        self._check("Replica.barrier")
         if group is None and cancel is None:
             _cdist.quick_barrier(self._handle, tag, nanoseconds(timeout))
         else:
@@ -204,14 +204,14 @@ class Replica(Native, Collectives[Any], Devices):
 
     def all_reduce_value(self, op: Union[int, str], value: Any, **options: Unpack[Options]) -> Any:
         """all_reduce() of a nest: every leaf is reduced, indexed slices are joined."""
-        self._check("dist_all_reduce_value")
+        self._check("Replica.all_reduce_value")
         given = values.make(self.strategy._handle, value)
         native = native_options(dict(options))
         return values.owned(_cdist.dist_all_reduce_value(self._handle, op_number(op), given._handle, native))
 
     def all_gather_value(self, value: Any, **options: Unpack[Options]) -> Any:
         """all_gather() of a nest; sizes along the axis may differ."""
-        self._check("dist_all_gather_value")
+        self._check("Replica.all_gather_value")
         given = values.make(self.strategy._handle, value)
         native = native_options(dict(options))
         return values.owned(_cdist.dist_all_gather_value(self._handle, given._handle, native))
@@ -234,7 +234,7 @@ class Replica(Native, Collectives[Any], Devices):
         `states` has the momentum of each parameter, or for `fn` a whole number of such lists. Gives the norm before
         the clip, None without clip_norm.
         """
-        self._check("dist_reduce_apply")
+        self._check("Replica.reduce_apply")
         apply = _cdist.dist_apply_options()
         apply.kind = Apply.CALLBACK if fn else Apply.SGD
         apply.learning_rate, apply.momentum, apply.clip_norm = learning_rate, momentum, clip_norm
@@ -274,7 +274,7 @@ class Replica(Native, Collectives[Any], Devices):
 
         It gets the arguments of all replicas, merged; what it returns, each replica gets its component of.
         """
-        self._check("dist_merge_call")
+        self._check("Replica.merge_call")
         given = values.arguments(self.strategy._handle, (*args, kwargs) if kwargs else args, self._seen())
         target = _Merge(fn, self.strategy, bool(kwargs))
         token = _calls.keep(target)
@@ -290,7 +290,7 @@ class Replica(Native, Collectives[Any], Devices):
 
     def parallel_for(self, begin: int, end: int, grain: int, fn: Callable[[int, int], None]) -> None:
         """Calls `fn(begin, end)` for pieces of a range, on this replica's share of the cores."""
-        self._check("dist_parallel_for")
+        self._check("Replica.parallel_for")
         loop = _Loop(fn)
         token = _calls.keep(loop)
         try:
@@ -304,31 +304,31 @@ class Replica(Native, Collectives[Any], Devices):
         """The strategy's variable of this name, made by the first run that asks. Options as Strategy.variable()'s."""
         from .variables import ask_for
 
-        self._check("dist_replica_variable")
+        self._check("Replica.variable")
         return ask_for(self, name, initial, options)
 
     def read(self, variable: Variable) -> Any:
         """This replica's copy as a new tensor; Variable.component() gives a view of it."""
-        self._check("dist_replica_read")
+        self._check("Replica.read")
         return values.owned(_cdist.dist_replica_read(self._handle, variable._native()))
 
     def assign(self, variable: Variable, value: Any, how: int = Assign.SET, **options: Unpack[Options]) -> None:
         """Assigns by the variable's aggregation; of each replica another tensor."""
-        self._check("dist_replica_assign")
+        self._check("Replica.assign")
         native = native_options(dict(options))
         given = [_tensors.give(value)]
         _cdist.dist_replica_assign(self._handle, variable._native(), int(how), given, native)
 
     def assign_value(self, variable: Variable, value: Any, how: int = Assign.SET, **options: Unpack[Options]) -> None:
         """As assign(); where all replicas give the same Value it is one number for all of them."""
-        self._check("dist_replica_assign_value")
+        self._check("Replica.assign_value")
         given = values.make_tensor(self.strategy._handle, value, self._seen())
         native = native_options(dict(options))
         _cdist.dist_replica_assign_value(self._handle, variable._native(), int(how), given._handle, native)
 
     def scatter(self, variable: Variable, how: int, slices: Any, **options: Unpack[Options]) -> None:
         """Changes rows, by the variable's aggregation; slices: Value.indexed_slices()."""
-        self._check("dist_replica_scatter")
+        self._check("Replica.scatter")
         given = values.make(self.strategy._handle, slices, self._seen())
         native = native_options(dict(options))
         _cdist.dist_replica_scatter(self._handle, variable._native(), int(how), given._handle, native)
@@ -343,7 +343,7 @@ class Replica(Native, Collectives[Any], Devices):
         group: bool = True,
     ) -> Any:
         """Strategy.update_values() from inside: all replicas meet, and replica 0's function is used."""
-        self._check("dist_replica_update")
+        self._check("Replica.update")
         native = (_cdist.dist_replica_update, self._handle, variable._native())
         return update_values(self.strategy, variable, native, fn, args, kwargs, group, self._seen())
 

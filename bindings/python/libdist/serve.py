@@ -329,9 +329,9 @@ class Serving:
         Inside fn the replica is alone: parallel_for(), run_on_devices() and questions about it work; collectives, groups
         and merge functions are FailedPrecondition. fn runs in a copy of the context of the call to submit().
         """
-        handle = self._native("dist_submit")
+        handle = self._native("Strategy.submit")
         if not callable(fn):
-            raise TypeError(f"dist_submit(): the function is not callable: {fn!r}")
+            raise TypeError(f"Strategy.submit(): the function is not callable: {fn!r}")
         request = Request(self, fn)
         request._begin(handle, priority, limit(timeout), handle_of(cancel), request_id)
         return request
@@ -360,7 +360,7 @@ class Serving:
 
         FailedPrecondition: Threads.CALLER, the default. With Threads.HOST the instances are the threads that call serve().
         """
-        handle = self._native("dist_instances_open")
+        handle = self._native("Strategy.instances")
         options = _cdist.dist_instances_options()
         options.max_queued, options.max_replaced, options.helper_threads = max_queued, max_replaced, int(helper_threads)
         options.spin_ns, options.stuck_ns = nanoseconds(spin), nanoseconds(stuck)
@@ -387,7 +387,7 @@ class Serving:
         Requests that have not ended after `timeout` seconds (0: at once; None, negative or inf: no limit) are cancelled,
         and so they are by Ctrl-C; DeadlineExceeded says how many. Afterwards instances() may open them again.
         """
-        handle = self._native("dist_instances_close")
+        handle = self._native("Strategy.close_instances")
         patience = -1 if timeout is None else nanoseconds(timeout) if timeout else 0
 
         def interrupted() -> None:
@@ -409,7 +409,7 @@ class Serving:
 
         Where none are open, it opens them. What create_state or warm_up raised is raised here. Ctrl-C closes them.
         """
-        handle = self._native("dist_serve")
+        handle = self._native("Strategy.serve")
         functions = self._instance_functions
         failures = functions.failures if functions is not None else _calls.Failures()
 

@@ -18,7 +18,6 @@ from ._native import Native
 from ._options import limit, nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
-from ._words import in_python
 from .batch import Batching
 from .budget import Budget, give_budget, give_executor
 from .cancel import Cancel, handle_of
@@ -223,9 +222,9 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         names the replicas that have not; the strategy is closed for the program then too, and what those threads may
         come back to is kept for them.
         """
-        handle = self._native("dist_strategy_shutdown")
+        handle = self._native("Strategy.shutdown")
         if not self._owned:
-            raise FailedPrecondition("dist_strategy_shutdown(): this is the thread's default strategy, which ends with its thread")
+            raise FailedPrecondition("Strategy.shutdown(): this is the thread's default strategy, which ends with its thread")
         patience = -1 if timeout is None else nanoseconds(timeout) if timeout else 0
         try:
             with Watch(self._cancel_quietly):
@@ -267,9 +266,9 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     def _native(self, name: str = "Strategy") -> int:
         if not self._handle:
-            raise FailedPrecondition(in_python(f"{name}(): the strategy is closed"))
+            raise FailedPrecondition(f"{name}(): the strategy is closed")
         if self._alive is not None and self._alive() is None:
-            raise FailedPrecondition(in_python(f"{name}(): this was the default strategy of a thread that has ended"))
+            raise FailedPrecondition(f"{name}(): this was the default strategy of a thread that has ended")
         return self._handle
 
     # ---- running -------------------------------------------------------------------------------------------
@@ -285,9 +284,9 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
         Each call of fn runs in a copy of the caller's context (contextvars, np.errstate), as with asyncio.to_thread().
         """
-        handle = self._native("dist_run")
+        handle = self._native("Strategy.run")
         if not callable(fn):
-            raise TypeError(f"dist_run(): the replica function is not callable: {fn!r}")
+            raise TypeError(f"Strategy.run(): the replica function is not callable: {fn!r}")
         options = _run_options(timeout, cancel)
         run = Run(self, fn)
         abandoned = False
@@ -317,9 +316,9 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         What the replicas return is merged leaf by leaf: the same object as it is, otherwise a per-replica Value.
         timeout and cancel: as in run().
         """
-        handle = self._native("dist_run_values")
+        handle = self._native("Strategy.run_values")
         if not callable(fn):
-            raise TypeError(f"dist_run_values(): the replica function is not callable: {fn!r}")
+            raise TypeError(f"Strategy.run_values(): the replica function is not callable: {fn!r}")
         options = _run_options(timeout, cancel) or _cdist.dist_run_options()
         run = Run(self, fn)
         abandoned = False
@@ -345,7 +344,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
         An exception inside is the replica's failure, and goes on; the others raise what libdist says of it.
         """
-        handle = _cdist.dist_replica_enter(self._native("dist_replica_enter"), replica_id)
+        handle = _cdist.dist_replica_enter(self._native("Strategy.enter"), replica_id)
         replica = Replica(handle, self, self._shared)
         current.replicas.append(replica)
         status = int(Status.OK)
@@ -365,7 +364,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     def cancel(self) -> None:
         """Ends the run that is under way: Cancelled on every replica that waits. From any thread."""
-        _cdist.dist_strategy_cancel(self._native("dist_strategy_cancel"))
+        _cdist.dist_strategy_cancel(self._native("Strategy.cancel"))
 
     def reform(
         self, *, min_workers: int = 0, window: Optional[float] = None, timeout: Optional[float] = None
@@ -381,7 +380,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         are not known to be lost; None: a lease. timeout: seconds, to wait in all; None: the strategy's; negative: no
         limit.
         """
-        handle = self._native("dist_strategy_reform")
+        handle = self._native("Strategy.reform")
         options = _cdist.dist_reform_options()
         options.min_workers = min_workers
         options.window_ns, options.timeout_ns = nanoseconds(window), nanoseconds(timeout)
@@ -394,7 +393,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         All workers that have made the same runs get the same answer, for which those other than worker 0 wait until
         worker 0 has ended the latest one. With Reform.AT_NEXT_RUN runs ask for it by themselves.
         """
-        handle = self._native("dist_strategy_reform_due")
+        handle = self._native("Strategy.reform_due")
         with self._waiting():
             return bool(_cdist.dist_strategy_reform_due(handle))
 
@@ -411,12 +410,12 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     @property
     def num_logical_devices(self) -> int:
         """How many logical devices each replica has: 1, unless it is of StrategyKind.MESH."""
-        return int(_cdist.dist_strategy_num_logical_devices(self._native("dist_strategy_num_logical_devices")))
+        return int(_cdist.dist_strategy_num_logical_devices(self._native("Strategy.num_logical_devices")))
 
     @property
     def device_assignment(self) -> Optional[DeviceAssignment]:
         """The device assignment that it was made with."""
-        handle = self._native("dist_strategy_device_assignment")
+        handle = self._native("Strategy.device_assignment")
         return self._device_assignment if _cdist.dist_strategy_device_assignment(handle) else None
 
     # ---- variables, scopes ---------------------------------------------------------------------------------
@@ -431,7 +430,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """Inside, this is the thread's current strategy: get_strategy()."""
-        handle = self._native("dist_scope_enter")
+        handle = self._native("Strategy.scope")
         _cdist.dist_scope_enter(handle)
         try:
             yield self
@@ -441,7 +440,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     @contextmanager
     def colocate(self, variable: Any) -> Iterator[None]:
         """Inside, this thread's new variables are placed with a variable (TensorFlow: colocate_vars_with)."""
-        handle = self._native("dist_colocate_enter")
+        handle = self._native("Strategy.colocate")
         given = values.make(handle, variable)
         _cdist.dist_colocate_enter(handle, given._handle)
         try:

@@ -115,7 +115,7 @@ class Variable(Native):
 
     def device(self, copy: int = 0) -> str:
         """The device that a copy is on."""
-        strategy = self._strategy._native("dist_variable_device")
+        strategy = self._strategy._native("Variable.device")
         return str(_cdist.dist_variable_device(strategy, self._native(), copy))
 
     def describe(self) -> str:
@@ -143,13 +143,13 @@ class Variable(Native):
 
     def read(self) -> Any:
         """The value as the cross-replica context sees it, as a new array."""
-        strategy = self._strategy._native("dist_variable_read")
+        strategy = self._strategy._native("Variable.read")
         with self._strategy._waiting():
             return values.owned(_cdist.dist_variable_read(strategy, self._native()))
 
     def assign(self, value: Any, how: int = Assign.SET) -> None:
         """Assigns to every copy: a tensor to all, a per-replica value to each its own."""
-        strategy = self._strategy._native("dist_variable_assign")
+        strategy = self._strategy._native("Variable.assign")
         given = values.make_tensor(strategy, value)
         with self._strategy._waiting():
             _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
@@ -164,14 +164,14 @@ class Variable(Native):
 
     def scatter(self, how: int, slices: Any) -> None:
         """Changes rows of every copy: `how` is a Scatter, slices are Value.indexed_slices(), or per-replica ones."""
-        strategy = self._strategy._native("dist_variable_scatter")
+        strategy = self._strategy._native("Variable.scatter")
         given = values.make(strategy, slices)
         with self._strategy._waiting():
             _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
 
     def update(self, fn: Callable[..., None], args: Any = None) -> None:
         """Calls fn(copy, *args) on every copy, with that replica's components of args, some at the same time."""
-        strategy = self._strategy._native("dist_update")
+        strategy = self._strategy._native("Strategy.update")
         given = values.arguments(strategy, args)
         target = Update(fn, self._as_value())
         token = _calls.keep(target)
@@ -184,7 +184,7 @@ class Variable(Native):
     def check_drift(self) -> Drift:
         """Whether the copies are still equal, on all workers; DataLoss, with the replica and the elements, where not."""
         record = _cdist.dist_drift()
-        strategy = self._strategy._native("dist_variable_check_drift")
+        strategy = self._strategy._native("Variable.check_drift")
         with self._strategy._waiting():
             _cdist.dist_variable_check_drift(strategy, self._native(), record)
         return Drift(record.num_copies, record.replica, record.expected_replica, record.element)
@@ -245,7 +245,7 @@ def _native_options(strategy: int, initial: Any, options: dict[str, Any]) -> tup
 
 def create(strategy: Strategy, initial: Any, options: dict[str, Any]) -> Variable:
     """Strategy.variable()."""
-    handle = strategy._native("dist_variable_create")
+    handle = strategy._native("Strategy.variable")
     native, target, token = _native_options(handle, initial, options)
     tensor = None if target or initial is None else [_tensors.give(initial)]
     try:

@@ -45,7 +45,7 @@ class Versions(Native, Generic[T]):
     def __init__(self, release: Optional[Callable[[T], Any]] = None) -> None:
         self._handle = 0
         if release is not None and not callable(release):
-            raise TypeError(f"dist_versions_create(): release is not callable: {release!r}")
+            raise TypeError(f"Versions(): release is not callable: {release!r}")
         self._release = release
         self._users = 0
         self._closed = False
@@ -79,7 +79,7 @@ class Versions(Native, Generic[T]):
         """
         token = _calls.keep(_Published(content, self._release))
         try:
-            return int(self._call("dist_versions_publish", _cdist.dist_versions_publish, token))
+            return int(self._call("Versions.publish", _cdist.dist_versions_publish, token))
         except BaseException:
             _calls.release(token)
             raise
@@ -87,7 +87,7 @@ class Versions(Native, Generic[T]):
     @property
     def latest(self) -> int:
         """The number of the latest version; 0: there is none."""
-        return int(self._call("dist_versions_latest", _cdist.dist_versions_latest))
+        return int(self._call("Versions.latest", _cdist.dist_versions_latest))
 
     def wait(self, number: int, timeout: Optional[float] = None) -> None:
         """Waits until all versions before `number` have been released, at most `timeout` seconds.
@@ -98,14 +98,14 @@ class Versions(Native, Generic[T]):
         while True:
             left = SLICE if end is None else min(end - time.monotonic(), SLICE)
             try:
-                self._call("dist_versions_await", _cdist.dist_versions_await, number, nanoseconds(left) if left > 0 else 0)
+                self._call("Versions.wait", _cdist.dist_versions_await, number, nanoseconds(left) if left > 0 else 0)
                 return
             except DeadlineExceeded:
                 if end is not None and time.monotonic() >= end:
                     raise
 
     def _seen(self, replica: int) -> tuple[T, int]:
-        token, number = self._call("dist_replica_version", lambda native: _cdist.dist_replica_version(replica, native))
+        token, number = self._call("Replica.version", lambda native: _cdist.dist_replica_version(replica, native))
         return _calls.target_of(token).content, number
 
     def close(self) -> None:

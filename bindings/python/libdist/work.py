@@ -40,32 +40,32 @@ class Work(Native):
 
     def start(self) -> None:
         """Begins a round of planned work: all tensors that are not ready yet are from now on."""
-        _cdist.dist_work_start(self._native("dist_work_start"))
+        _cdist.dist_work_start(self._native("Work.start"))
 
     def ready(self, tensor: int) -> None:
         """One tensor of the planned list is ready; the first of a round begins it."""
-        _cdist.dist_work_ready(self._native("dist_work_ready"), tensor)
+        _cdist.dist_work_ready(self._native("Work.ready"), tensor)
 
     def test(self) -> bool:
         """Whether it has ended; raises how it failed. Does a part of it where there is one to do."""
-        return bool(_cdist.dist_work_test(self._native("dist_work_test")))
+        return bool(_cdist.dist_work_test(self._native("Work.test")))
 
     def wait(self, timeout: Optional[float] = None) -> Any:
         """Waits until it has ended, and gives the results, or raises how it failed."""
-        _cdist.dist_work_wait(self._native("dist_work_wait"), nanoseconds(timeout))
+        _cdist.dist_work_wait(self._native("Work.wait"), nanoseconds(timeout))
         self._check_operator()
         return self._issue.result
 
     @staticmethod
     def wait_any(works: Sequence[Work], timeout: Optional[float] = None) -> int:
         """Waits until one of the works has ended: its index. If that failed, raises how; test() says which."""
-        handles = [work._native("dist_work_wait_any") for work in works]
+        handles = [work._native("Work.wait_any") for work in works]
         index: int = _cdist.dist_work_wait_any(handles, len(handles), nanoseconds(timeout))
         return index
 
     def cancel(self) -> None:
         """Ends it, and all rounds of its group in this run, on every member."""
-        _cdist.dist_work_cancel(self._native("dist_work_cancel"))
+        _cdist.dist_work_cancel(self._native("Work.cancel"))
 
     def close(self) -> None:
         """Gives up the work, after it has ended."""
