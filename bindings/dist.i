@@ -447,6 +447,9 @@ class Destinations {
     devices_.push_back(device ? device : "");
     const dist_destination destination = {variable, value, device ? devices_.back().c_str() : nullptr};
     all_.push_back(destination);
+#ifdef SWIGPYTHON
+    if (variable) held_.emplace_back(variable);
+#endif
   }
   /* 0 where there are none */
   const dist_destination *get() const { return all_.empty() ? nullptr : all_.data(); }
@@ -454,6 +457,9 @@ class Destinations {
  private:
   std::deque<std::string> devices_;
   std::vector<dist_destination> all_;
+#ifdef SWIGPYTHON
+  std::deque<dist_swig::Held> held_;
+#endif
 };
 
 /* The form of the calls that programs make step after step: one row-major tensor of one dimension, in place, and

@@ -58,6 +58,8 @@ struct Callbacks {
 %{
 namespace dist_swig {
 
+template <class Handle> Handle *handed(int64_t number) { return (Handle *)pointer(number); }
+
 /* Every callback goes through call(), or through notify() if nothing depends on it. Python has its own versions,
    because its interpreter may have ended (dist_python.i). */
 template <class Object, class Result, class... Parameters, class... Arguments>
@@ -79,7 +81,7 @@ static Callbacks *callbacks; /* set once, before the first token is given away *
 
 template <class Handle> dist_status hand_over(int64_t result, Handle **out) {
   if (result < 0) return (dist_status)-result;
-  *out = (Handle *)pointer(result);
+  *out = handed<Handle>(result);
   return DIST_OK;
 }
 

@@ -22,6 +22,9 @@ template <class Options> struct Kept : Options {
   dist_cross_device_functions functions;
   dist_strategy_functions strategy_functions;
   dist_executor executor;
+#ifdef SWIGPYTHON
+  std::deque<Held> held; /* objects that Python may close meanwhile: dist_python_handles.i */
+#endif
 };
 
 /* All options that SWIG's constructors make are Kept. */
@@ -284,6 +287,9 @@ template <class Options> const int64_t *keep(Options *options, const long long *
   /* the variables stay the caller's until the call is over */
   void set_variables(dist_variable *const *variables, size_t n) {
     dist_swig::kept($self)->variables.assign(variables, variables + n);
+#ifdef SWIGPYTHON
+    for (size_t i = 0; i < n; i++) dist_swig::kept($self)->held.emplace_back(variables[i]);
+#endif
     $self->variables = dist_swig::kept($self)->variables.data();
     $self->num_variables = n;
   }

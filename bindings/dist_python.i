@@ -158,32 +158,16 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
   $result = SWIG_Python_AppendOutput($result, PyLong_FromLongLong(dist_swig::number(handle$argnum)));
 %}
 %enddef
-%dist_handle(dist_strategy)
+%include "dist_python_handles.i"
 %dist_handle(dist_replica)
-%dist_handle(dist_group)
-%dist_handle(dist_cancel)
-%dist_handle(dist_work)
 %dist_handle(dist_completions)
-%dist_handle(dist_batcher)
 %dist_handle(dist_batch)
-%dist_handle(dist_versions)
 %dist_handle(dist_value)
-%dist_handle(dist_variable)
-%dist_handle(dist_dataset)
-%dist_handle(dist_iterator)
-%dist_handle(dist_cross_device)
 %dist_handle(dist_cluster_resolver)
 %dist_handle(dist_network)
 %dist_handle(dist_budget)
-%dist_handle(dist_metric)
-%dist_handle(dist_checkpoint)
-%dist_handle(dist_preemption_handler)
-%dist_handle(dist_rpc_server)
-%dist_handle(dist_rpc_client)
 %dist_handle(dist_remote_value)
-%dist_handle(dist_server)
 %dist_handle(dist_closure)
-%dist_handle(dist_coordinator)
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(DLManagedTensor)
@@ -348,8 +332,6 @@ static PyObject *text_from(const char *text) {
 %apply (char *out_text, size_t size_bytes) { (char *out_name, size_t size_bytes) };
 
 %include "dist_python_tensors.i"
-
-%include "dist_python_strategies.i"
 
 /* ---- Calls that keep the GIL ----------------------------------------------------------------------------------------------- */
 %define %dist_quick(NAME)

@@ -194,16 +194,14 @@ static void finalize_here() { dist_swig::is_finalizer = true; }
 namespace dist_swig {
 
 /* kind: a number of _exit.py */
-static dist_status destroy(int32_t kind, int64_t handle) {
-  void *const object = (void *)(intptr_t)handle;
+static void destroy(int32_t kind, int64_t id) {
   switch (kind) {
-    case 0: dist_coordinator_destroy((dist_coordinator *)object); break;
-    case 1: return dist_server_destroy((dist_server *)object);
-    case 2: return dist_rpc_server_destroy((dist_rpc_server *)object);
-    case 3: dist_rpc_client_destroy((dist_rpc_client *)object); break;
-    case 4: dist_iterator_destroy((dist_iterator *)object); break;
+    case 0: (void)close_dist_coordinator((dist_coordinator *)id); break;
+    case 1: (void)close_dist_server((dist_server *)id); break;
+    case 2: (void)close_dist_rpc_server((dist_rpc_server *)id); break;
+    case 3: (void)close_dist_rpc_client((dist_rpc_client *)id); break;
+    case 4: (void)close_dist_iterator((dist_iterator *)id); break;
   }
-  return DIST_OK;
 }
 
 }  // namespace dist_swig
@@ -220,7 +218,7 @@ static void destroy_within(int32_t kind, const long long *handles, size_t n, int
   left->n = n;
   for (size_t i = 0; i < n; i++) {
     std::thread([left, kind, handle = (int64_t)handles[i]] {
-      (void)dist_swig::destroy(kind, handle);
+      dist_swig::destroy(kind, handle);
       const std::lock_guard<std::mutex> lock(left->mutex);
       left->n--;
       left->changed.notify_all();

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Callable, NoReturn
 
 
 class Native:
@@ -13,6 +13,20 @@ class Native:
 
     _handle: int = 0
     """Until __init__() sets it: __del__() is also called if that was not called, or failed."""
+
+    def _end(self: Any, destroy: Callable[[int], Any]) -> None:
+        """Destroys the native object, if there is one.
+
+        The native layer waits for other threads' calls, and raises FailedPrecondition if they go on for too long: the
+        object stays as it is then.
+        """
+        handle, self._handle = self._handle, 0
+        if handle:
+            try:
+                destroy(handle)
+            except BaseException:
+                self._handle = handle
+                raise
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """For copy and pickle: a copy would end the same native object a second time."""

@@ -7,7 +7,7 @@ import re
 
 from .constants import ENUMS, OF_REPLICAS, DType, Status
 
-# Functions of C, and of SWIG, which dist_python_strategies.i prefixes with dist_.
+# Functions of C, and of SWIG, which dist_python_handles.i prefixes with dist_.
 _FUNCTIONS = {
     "dist_Stragglers_read": "Strategy.stragglers",
     "dist_Text_describe_value": "Value.describe",

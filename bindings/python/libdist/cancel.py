@@ -32,9 +32,7 @@ class Cancel(Native):
 
     def close(self) -> None:
         """Gives up the object; what was begun with it goes on."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_cancel_destroy(handle)
+        self._end(_cdist.dist_cancel_destroy)
 
     def __enter__(self) -> Cancel:
         return self

@@ -132,9 +132,7 @@ class Checkpoint(Native):
 
     def close(self) -> None:
         """Closes the file."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_checkpoint_destroy(handle)
+        self._end(_cdist.dist_checkpoint_destroy)
 
     def __enter__(self) -> Checkpoint:
         return self

@@ -325,9 +325,7 @@ class Coordinator(Native, Reader):
 
         Closures that have no end are Cancelled, and the servers end. Remote values stay readable.
         """
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_coordinator_destroy(handle)
+        self._end(_cdist.dist_coordinator_destroy)
         self._kept = None
 
     def __enter__(self) -> Coordinator:

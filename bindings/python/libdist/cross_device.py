@@ -182,9 +182,8 @@ class CrossDevice(Native):
 
     def close(self) -> None:
         """Ends them for the program; strategies made with them go on."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_cross_device_destroy(handle)
+        if self._handle:
+            self._end(_cdist.dist_cross_device_destroy)
 
     def __enter__(self) -> CrossDevice:
         return self

@@ -223,9 +223,7 @@ class Dataset(Native):
 
     def close(self) -> None:
         """Ends the dataset; its iterators go on."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_dataset_destroy(handle)
+        self._end(_cdist.dist_dataset_destroy)
 
     def __enter__(self) -> Dataset:
         return self
@@ -311,9 +309,7 @@ class DatasetIterator(Native):
 
     def close(self) -> None:
         """Ends the pass; waits for a batch that is being made ahead."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_iterator_destroy(handle)
+        self._end(_cdist.dist_iterator_destroy)
 
     def __enter__(self) -> DatasetIterator:
         return self

@@ -43,8 +43,8 @@ class Group(Native):
     def close(self) -> None:
         """Ends the group; the strategy's end does too."""
         strategy = self._strategy._handle
-        if self._handle and self._owned and strategy:
-            _cdist.dist_group_destroy(strategy, self._handle)
+        if self._owned and strategy:
+            self._end(lambda handle: _cdist.dist_group_destroy(strategy, handle))
         self._handle = 0
 
     def __enter__(self) -> Group:

@@ -63,9 +63,10 @@ class Metric(Native):
 
     def close(self) -> None:
         """Ends the metric."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_metric_destroy(handle)
+        variable = _variables.get(_cdist.dist_metric_variable(self._handle)) if self._handle else None
+        self._end(_cdist.dist_metric_destroy)
+        if variable is not None:
+            variable.close()
 
     def __enter__(self) -> Metric:
         return self

@@ -102,9 +102,7 @@ class PreemptionHandler(Native):
 
     def close(self) -> None:
         """Ends the handler; the strategy's end does too."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_preemption_handler_destroy(handle)
+        self._end(_cdist.dist_preemption_handler_destroy)
 
     def __enter__(self) -> PreemptionHandler:
         return self

@@ -106,14 +106,7 @@ class RpcServer(Native):
 
     def close(self) -> None:
         """Ends the server; waits for methods that run, whose calls are told. Not inside a method."""
-        handle, self._handle = self._handle, 0
-        if not handle:
-            return
-        try:
-            _cdist.dist_rpc_server_destroy(handle)
-        except FailedPrecondition:
-            self._handle = handle
-            raise
+        self._end(_cdist.dist_rpc_server_destroy)
 
     def __enter__(self) -> RpcServer:
         return self
@@ -202,9 +195,7 @@ class RpcClient(Native):
 
     def close(self) -> None:
         """Ends the client: calls that have no answer are Cancelled."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_rpc_client_destroy(handle)
+        self._end(_cdist.dist_rpc_client_destroy)
 
     def __enter__(self) -> RpcClient:
         return self

@@ -298,14 +298,8 @@ class Server(Native):
 
     def close(self) -> None:
         """Ends the server; waits for functions that run, which are told. Not inside a closure."""
-        handle, self._handle = self._handle, 0
-        if not handle:
-            return
-        try:
-            _cdist.dist_server_destroy(handle)
-        except FailedPrecondition:
-            self._handle = handle
-            raise
+        _cdist.dist_server_stop(self._handle)
+        self._end(_cdist.dist_server_destroy)
 
     def __enter__(self) -> Server:
         return self

@@ -197,10 +197,10 @@ class Variable(Native):
 
     def close(self) -> None:
         """Ends the variable; arrays over its copies, and values made of it, keep its memory."""
-        handle, self._handle = self._handle, 0
-        _variables.pop(handle, None)
-        if handle and self._ended_by != "owner":
-            _cdist.dist_variable_destroy(handle)
+        _variables.pop(self._handle, None)
+        if self._ended_by != "owner":
+            self._end(_cdist.dist_variable_destroy)
+        self._handle = 0
 
     def __enter__(self) -> Variable:
         return self

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any, Callable, Generic, Optional, TypeVar
 
@@ -47,30 +46,7 @@ class Versions(Native, Generic[T]):
         if release is not None and not callable(release):
             raise TypeError(f"Versions(): release is not callable: {release!r}")
         self._release = release
-        self._users = 0
-        self._closed = False
-        self._lock = threading.Lock()
         self._handle = _cdist.dist_versions_create(None)
-
-    def _call(self, name: str, native: Callable[..., Any], *arguments: Any) -> Any:
-        """A native call with the handle, which ends after it where close() comes meanwhile."""
-        with self._lock:
-            if self._closed:
-                raise FailedPrecondition(f"{name}(): the versions are closed")
-            self._users += 1
-        try:
-            return native(self._handle, *arguments)
-        finally:
-            with self._lock:
-                self._users -= 1
-            self._end_unused()
-
-    def _end_unused(self) -> None:
-        with self._lock:
-            if not self._closed or self._users > 0 or not self._handle:
-                return
-            handle, self._handle = self._handle, 0
-        _cdist.dist_versions_destroy(handle)  # calls release
 
     def publish(self, content: T) -> int:
         """Makes content the latest version; its number: 1, 2, 3 and so on.
@@ -79,7 +55,7 @@ class Versions(Native, Generic[T]):
         """
         token = _calls.keep(_Published(content, self._release))
         try:
-            return int(self._call("Versions.publish", _cdist.dist_versions_publish, token))
+            return int(_cdist.dist_versions_publish(self._native("Versions.publish"), token))
         except BaseException:
             _calls.release(token)
             raise
@@ -87,7 +63,7 @@ class Versions(Native, Generic[T]):
     @property
     def latest(self) -> int:
         """The number of the latest version; 0: there is none."""
-        return int(self._call("Versions.latest", _cdist.dist_versions_latest))
+        return int(_cdist.dist_versions_latest(self._native("Versions.latest")))
 
     def wait(self, number: int, timeout: Optional[float] = None) -> None:
         """Waits until all versions before `number` have been released, at most `timeout` seconds.
@@ -98,21 +74,19 @@ class Versions(Native, Generic[T]):
         while True:
             left = SLICE if end is None else min(end - time.monotonic(), SLICE)
             try:
-                self._call("Versions.wait", _cdist.dist_versions_await, number, nanoseconds(left) if left > 0 else 0)
+                _cdist.dist_versions_await(self._native("Versions.wait"), number, nanoseconds(left) if left > 0 else 0)
                 return
             except DeadlineExceeded:
                 if end is not None and time.monotonic() >= end:
                     raise
 
     def _seen(self, replica: int) -> tuple[T, int]:
-        token, number = self._call("Replica.version", lambda native: _cdist.dist_replica_version(replica, native))
+        token, number = _cdist.dist_replica_version(replica, self._native("Replica.version"))
         return _calls.target_of(token).content, number
 
     def close(self) -> None:
         """Gives up the series: the latest version is released when no run sees it any more. Runs may be under way."""
-        with self._lock:
-            self._closed = True
-        self._end_unused()
+        self._end(_cdist.dist_versions_destroy)
 
     def __enter__(self) -> Versions[T]:
         return self
@@ -122,5 +96,9 @@ class Versions(Native, Generic[T]):
 
     def __del__(self, _destroy: Any = _cdist.dist_versions_destroy) -> None:
         if self._handle:
-            handle, self._handle = self._handle, 0
-            _destroy(handle)
+            _destroy(self._handle)
+
+    def _native(self, name: str) -> int:
+        if not self._handle:
+            raise FailedPrecondition(f"{name}(): the series of versions is closed")
+        return self._handle

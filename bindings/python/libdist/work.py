@@ -69,9 +69,8 @@ class Work(Native):
 
     def close(self) -> None:
         """Gives up the work, after it has ended."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _cdist.dist_work_destroy(handle)
+        if self._handle:
+            self._end(_cdist.dist_work_destroy)
             if self._issue.operator is not None:
                 self._issue.operator.end()
 

@@ -521,6 +521,8 @@ struct Callbacks {
 
 namespace dist_swig {
 
+template <class Handle> Handle *handed(int64_t number) { return (Handle *)pointer(number); }
+
 /* Every callback goes through call(), or through notify() if nothing depends on it. Python has its own versions,
    because its interpreter may have ended (dist_python.i). */
 template <class Object, class Result, class... Parameters, class... Arguments>
@@ -541,7 +543,7 @@ static Callbacks *callbacks; /* set once, before the first token is given away *
 
 template <class Handle> dist_status hand_over(int64_t result, Handle **out) {
   if (result < 0) return (dist_status)-result;
-  *out = (Handle *)pointer(result);
+  *out = handed<Handle>(result);
   return DIST_OK;
 }
 
@@ -677,6 +679,9 @@ template <class Options> struct Kept : Options {
   dist_cross_device_functions functions;
   dist_strategy_functions strategy_functions;
   dist_executor executor;
+#ifdef SWIGPYTHON
+  std::deque<Held> held; /* objects that Python may close meanwhile: dist_python_handles.i */
+#endif
 };
 
 /* All options that SWIG's constructors make are Kept. */
@@ -1183,6 +1188,9 @@ SWIGINTERN dist_preemption_options *new_dist_preemption_options(){
 SWIGINTERN void delete_dist_preemption_options(dist_preemption_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN void dist_preemption_options_set_variables(dist_preemption_options *self,dist_variable *const *variables,size_t n){
     dist_swig::kept(self)->variables.assign(variables, variables + n);
+
+
+
     self->variables = dist_swig::kept(self)->variables.data();
     self->num_variables = n;
   }
@@ -1510,6 +1518,9 @@ class Destinations {
     devices_.push_back(device ? device : "");
     const dist_destination destination = {variable, value, device ? devices_.back().c_str() : nullptr};
     all_.push_back(destination);
+#ifdef SWIGPYTHON
+    if (variable) held_.emplace_back(variable);
+#endif
   }
   /* 0 where there are none */
   const dist_destination *get() const { return all_.empty() ? nullptr : all_.data(); }
@@ -1517,6 +1528,9 @@ class Destinations {
  private:
   std::deque<std::string> devices_;
   std::vector<dist_destination> all_;
+#ifdef SWIGPYTHON
+  std::deque<dist_swig::Held> held_;
+#endif
 };
 
 /* The form of the calls that programs make step after step: one row-major tensor of one dimension, in place, and
@@ -1552,14 +1566,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_41a0433f956760a4(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_352ddd8b3cac847c(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_41a0433f956760a4(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_352ddd8b3cac847c(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_41a0433f956760a4(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1568,12 +1582,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_41a0433f956760a4(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_352ddd8b3cac847c(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1586,12 +1600,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_41a0433f956760a4(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_352ddd8b3cac847c(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1602,12 +1616,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_41a0433f956760a4(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_352ddd8b3cac847c(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_41a0433f956760a4(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_352ddd8b3cac847c(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1618,12 +1632,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_41a0433f956760a4(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_352ddd8b3cac847c(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_41a0433f956760a4(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_352ddd8b3cac847c(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1642,12 +1656,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_41a0433f956760a4(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_352ddd8b3cac847c(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1656,12 +1670,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_41a0433f956760a4(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_352ddd8b3cac847c(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_41a0433f956760a4(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_352ddd8b3cac847c(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1676,12 +1690,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_41a0433f956760a4(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_352ddd8b3cac847c(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_41a0433f956760a4(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_352ddd8b3cac847c(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1694,12 +1708,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_41a0433f956760a4(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_352ddd8b3cac847c(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_41a0433f956760a4(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_352ddd8b3cac847c(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1710,12 +1724,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_41a0433f956760a4(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_352ddd8b3cac847c(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_41a0433f956760a4(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_352ddd8b3cac847c(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1726,24 +1740,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_41a0433f956760a4(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_352ddd8b3cac847c(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_41a0433f956760a4(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_352ddd8b3cac847c(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_41a0433f956760a4(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_352ddd8b3cac847c(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1760,12 +1774,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_41a0433f956760a4(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_352ddd8b3cac847c(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_41a0433f956760a4(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_352ddd8b3cac847c(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1776,12 +1790,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_41a0433f956760a4(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_352ddd8b3cac847c(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_41a0433f956760a4(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_352ddd8b3cac847c(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1790,22 +1804,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_41a0433f956760a4(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_352ddd8b3cac847c(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_41a0433f956760a4(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_352ddd8b3cac847c(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_41a0433f956760a4(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_352ddd8b3cac847c(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1814,12 +1828,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_41a0433f956760a4(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_41a0433f956760a4(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_352ddd8b3cac847c(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1830,12 +1844,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_41a0433f956760a4(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_41a0433f956760a4(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_352ddd8b3cac847c(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1848,12 +1862,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_41a0433f956760a4(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_352ddd8b3cac847c(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_41a0433f956760a4(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_352ddd8b3cac847c(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1864,12 +1878,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_41a0433f956760a4(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_352ddd8b3cac847c(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_41a0433f956760a4(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_352ddd8b3cac847c(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1878,10 +1892,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_41a0433f956760a4(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_352ddd8b3cac847c(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_41a0433f956760a4(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_352ddd8b3cac847c(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1894,10 +1908,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_41a0433f956760a4(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_352ddd8b3cac847c(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_41a0433f956760a4(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_352ddd8b3cac847c(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1918,10 +1932,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_41a0433f956760a4(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_352ddd8b3cac847c(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_41a0433f956760a4(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_352ddd8b3cac847c(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1936,12 +1950,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_41a0433f956760a4(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_352ddd8b3cac847c(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_41a0433f956760a4(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_352ddd8b3cac847c(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1954,12 +1968,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_41a0433f956760a4(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_352ddd8b3cac847c(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_41a0433f956760a4(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_352ddd8b3cac847c(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1974,12 +1988,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_41a0433f956760a4(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_352ddd8b3cac847c(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_41a0433f956760a4(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_352ddd8b3cac847c(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1990,10 +2004,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_41a0433f956760a4(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_352ddd8b3cac847c(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_41a0433f956760a4(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_352ddd8b3cac847c(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2004,17 +2018,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_41a0433f956760a4(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_352ddd8b3cac847c(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_41a0433f956760a4(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_352ddd8b3cac847c(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_41a0433f956760a4(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_352ddd8b3cac847c(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -2022,14 +2036,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_41a0433f956760a4(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_352ddd8b3cac847c(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_41a0433f956760a4(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_352ddd8b3cac847c(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_41a0433f956760a4(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_352ddd8b3cac847c(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2050,7 +2064,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_41a0433f956760a4(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_352ddd8b3cac847c(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2059,7 +2073,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_41a0433f956760a4(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_352ddd8b3cac847c(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2069,7 +2083,7 @@ void _wrap_Swig_free_cdist_41a0433f956760a4(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_41a0433f956760a4(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2082,7 +2096,7 @@ void *_wrap_Swig_malloc_cdist_41a0433f956760a4(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_OK_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2094,7 +2108,7 @@ intgo _wrap_DIST_OK_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_CANCELLED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2106,7 +2120,7 @@ intgo _wrap_DIST_CANCELLED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_UNKNOWN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2118,7 +2132,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2130,7 +2144,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2142,7 +2156,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_NOT_FOUND_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2154,7 +2168,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2166,7 +2180,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2178,7 +2192,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2190,7 +2204,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2202,7 +2216,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ABORTED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2214,7 +2228,7 @@ intgo _wrap_DIST_ABORTED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2226,7 +2240,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2238,7 +2252,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_INTERNAL_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2250,7 +2264,7 @@ intgo _wrap_DIST_INTERNAL_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2262,7 +2276,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_DATA_LOSS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2274,7 +2288,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_F16_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2286,7 +2300,7 @@ intgo _wrap_DIST_F16_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_BF16_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2298,7 +2312,7 @@ intgo _wrap_DIST_BF16_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_F32_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2310,7 +2324,7 @@ intgo _wrap_DIST_F32_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_F64_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2322,7 +2336,7 @@ intgo _wrap_DIST_F64_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_I8_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2334,7 +2348,7 @@ intgo _wrap_DIST_I8_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_U8_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2346,7 +2360,7 @@ intgo _wrap_DIST_U8_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_I16_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2358,7 +2372,7 @@ intgo _wrap_DIST_I16_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_U16_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2370,7 +2384,7 @@ intgo _wrap_DIST_U16_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_I32_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2382,7 +2396,7 @@ intgo _wrap_DIST_I32_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_U32_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2394,7 +2408,7 @@ intgo _wrap_DIST_U32_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_I64_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2406,7 +2420,7 @@ intgo _wrap_DIST_I64_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_U64_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2418,7 +2432,7 @@ intgo _wrap_DIST_U64_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COMPLEX64_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2430,7 +2444,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_BOOL_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2442,7 +2456,7 @@ intgo _wrap_DIST_BOOL_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2454,7 +2468,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2466,7 +2480,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2478,7 +2492,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2490,7 +2504,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2502,7 +2516,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REDUCE_USER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2514,7 +2528,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2526,7 +2540,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2538,7 +2552,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2550,7 +2564,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2562,7 +2576,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2574,7 +2588,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2586,7 +2600,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2598,7 +2612,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2610,7 +2624,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2622,7 +2636,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2634,7 +2648,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2646,7 +2660,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2658,7 +2672,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2670,7 +2684,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2682,7 +2696,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2694,7 +2708,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2706,7 +2720,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2718,7 +2732,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2730,7 +2744,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2742,7 +2756,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2754,7 +2768,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2766,7 +2780,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2778,7 +2792,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2790,7 +2804,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2802,7 +2816,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2814,7 +2828,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2826,7 +2840,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2838,7 +2852,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2850,7 +2864,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2862,7 +2876,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2874,7 +2888,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2886,7 +2900,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_THREADS_HOST_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2898,7 +2912,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2910,7 +2924,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2922,7 +2936,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2934,7 +2948,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2946,7 +2960,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2958,7 +2972,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2970,7 +2984,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2982,7 +2996,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -2994,7 +3008,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3006,7 +3020,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3018,7 +3032,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3030,7 +3044,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_LIST_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3042,7 +3056,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_DICT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3054,7 +3068,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3066,7 +3080,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_NONE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3078,7 +3092,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3090,7 +3104,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3102,7 +3116,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3114,7 +3128,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3126,7 +3140,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3138,7 +3152,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3150,7 +3164,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3162,7 +3176,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3174,7 +3188,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3186,7 +3200,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3198,7 +3212,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3210,7 +3224,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3222,7 +3236,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3234,7 +3248,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3246,7 +3260,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3258,7 +3272,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ASSIGN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3270,7 +3284,7 @@ intgo _wrap_DIST_ASSIGN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3282,7 +3296,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3294,7 +3308,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3306,7 +3320,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3318,7 +3332,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3330,7 +3344,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3342,7 +3356,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3354,7 +3368,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SHARD_OFF_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3366,7 +3380,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3378,7 +3392,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SHARD_FILE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3390,7 +3404,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SHARD_DATA_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3402,7 +3416,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SHARD_HINT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3414,7 +3428,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3426,7 +3440,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3438,7 +3452,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3450,7 +3464,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3462,7 +3476,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3474,7 +3488,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_NDIM_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3486,7 +3500,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3498,7 +3512,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3510,7 +3524,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_LOG_ERROR_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3522,7 +3536,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_LOG_WARNING_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3534,7 +3548,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_LOG_INFO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3546,7 +3560,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3558,7 +3572,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3570,7 +3584,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3582,7 +3596,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3594,7 +3608,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3606,7 +3620,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3618,7 +3632,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3630,7 +3644,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3642,7 +3656,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3654,7 +3668,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3666,7 +3680,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3678,7 +3692,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3690,7 +3704,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3702,7 +3716,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_METRIC_SUM_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3714,7 +3728,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3726,7 +3740,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3738,7 +3752,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_APPLY_SGD_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3750,7 +3764,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3762,7 +3776,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3774,7 +3788,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3786,7 +3800,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3798,7 +3812,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3810,7 +3824,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3822,7 +3836,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3834,7 +3848,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3846,7 +3860,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_EDGE_NONE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3858,7 +3872,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_TASK_UNSET_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3870,7 +3884,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3882,7 +3896,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3894,7 +3908,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3906,7 +3920,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3918,7 +3932,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3930,7 +3944,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3942,7 +3956,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -3954,7 +3968,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_41a0433f956760a4() {
 }
 
 
-_gostring_ _wrap_told_cdist_41a0433f956760a4(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -3975,7 +3989,7 @@ _gostring_ _wrap_told_cdist_41a0433f956760a4(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_41a0433f956760a4() {
+long long _wrap_memory_counter_cdist_352ddd8b3cac847c() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3986,7 +4000,7 @@ long long _wrap_memory_counter_cdist_41a0433f956760a4() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_41a0433f956760a4(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3999,7 +4013,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_41a0433f956760a4(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4009,7 +4023,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4019,7 +4033,7 @@ void _wrap_delete_Callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4036,7 +4050,7 @@ intgo _wrap_Callbacks_replica_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4057,7 +4071,7 @@ long long _wrap_Callbacks_values_cdist_41a0433f956760a4(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4076,7 +4090,7 @@ long long _wrap_Callbacks_merge_cdist_41a0433f956760a4(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4095,7 +4109,7 @@ intgo _wrap_Callbacks_update_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4125,7 +4139,7 @@ long long _wrap_Callbacks_update_values_cdist_41a0433f956760a4(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4142,7 +4156,7 @@ long long _wrap_Callbacks_source_cdist_41a0433f956760a4(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4168,7 +4182,7 @@ long long _wrap_Callbacks_file_source_cdist_41a0433f956760a4(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4189,7 +4203,7 @@ long long _wrap_Callbacks_dataset_cdist_41a0433f956760a4(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4208,7 +4222,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_41a0433f956760a4(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4227,7 +4241,7 @@ long long _wrap_Callbacks_value_cdist_41a0433f956760a4(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4242,7 +4256,7 @@ long long _wrap_Callbacks_initial_cdist_41a0433f956760a4(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4270,7 +4284,7 @@ long long _wrap_Callbacks_method_cdist_41a0433f956760a4(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4289,7 +4303,7 @@ long long _wrap_Callbacks_closure_cdist_41a0433f956760a4(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4306,7 +4320,7 @@ long long _wrap_Callbacks_create_state_cdist_41a0433f956760a4(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4320,7 +4334,7 @@ void _wrap_Callbacks_destroy_state_cdist_41a0433f956760a4(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4337,7 +4351,7 @@ intgo _wrap_Callbacks_warm_up_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4356,7 +4370,7 @@ intgo _wrap_Callbacks_step_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4377,7 +4391,7 @@ intgo _wrap_Callbacks_update_variables_cdist_41a0433f956760a4(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4396,7 +4410,7 @@ intgo _wrap_Callbacks_partition_cdist_41a0433f956760a4(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4412,7 +4426,7 @@ void _wrap_Callbacks_loop_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4432,7 +4446,7 @@ void _wrap_Callbacks_reduce_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4460,7 +4474,7 @@ void _wrap_Callbacks_apply_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4483,7 +4497,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_41a0433f956760a4(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4504,7 +4518,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_41a0433f956760a4(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4527,7 +4541,7 @@ intgo _wrap_Callbacks_gather_components_cdist_41a0433f956760a4(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4548,7 +4562,7 @@ void _wrap_Callbacks_log_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long
 }
 
 
-intgo _wrap_Callbacks_execute_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_execute_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4567,7 +4581,7 @@ intgo _wrap_Callbacks_execute_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long
 }
 
 
-void _wrap_Callbacks_release_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4579,7 +4593,7 @@ void _wrap_Callbacks_release_cdist_41a0433f956760a4(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4589,7 +4603,7 @@ void _wrap_set_callbacks_cdist_41a0433f956760a4(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -4601,7 +4615,7 @@ void _wrap_run_task_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig
 }
 
 
-void _wrap_ClusterJobs_add_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4631,7 +4645,7 @@ void _wrap_ClusterJobs_add_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4644,7 +4658,7 @@ long long _wrap_ClusterJobs_size_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4657,7 +4671,7 @@ long long _wrap_ClusterJobs_get_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_41a0433f956760a4() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_352ddd8b3cac847c() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4668,7 +4682,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4678,7 +4692,7 @@ void _wrap_delete_ClusterJobs_cdist_41a0433f956760a4(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4691,7 +4705,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_41a0433f956760a4(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4704,7 +4718,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_41a0433f956760a4(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4721,7 +4735,7 @@ void _wrap_ResolverAnswer_set_text_cdist_41a0433f956760a4(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4733,7 +4747,7 @@ void _wrap_ResolverAnswer_set_number_cdist_41a0433f956760a4(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_41a0433f956760a4(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4745,7 +4759,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_41a0433f956760a4(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_41a0433f956760a4() {
+intgo _wrap_RESOLVER_SPEC_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -4757,7 +4771,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_41a0433f956760a4() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -4769,7 +4783,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_41a0433f956760a4() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -4781,7 +4795,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_41a0433f956760a4() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -4793,7 +4807,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_41a0433f956760a4() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -4805,7 +4819,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_41a0433f956760a4() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -4817,7 +4831,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_41a0433f956760a4() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -4829,7 +4843,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_41a0433f956760a4() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_41a0433f956760a4(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4842,7 +4856,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4852,7 +4866,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_41a0433f956760a4(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4862,7 +4876,7 @@ void _wrap_delete_ResolverCallbacks_cdist_41a0433f956760a4(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4897,7 +4911,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_41a0433f956760a4(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4907,7 +4921,7 @@ void _wrap_set_resolver_callbacks_cdist_41a0433f956760a4(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4934,7 +4948,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_41a0433f956760a4(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4963,7 +4977,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_41a0433f956760a4(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -4996,7 +5010,7 @@ _gostring_ _wrap_partitions_min_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5029,7 +5043,7 @@ _gostring_ _wrap_partitions_max_size_cdist_41a0433f956760a4(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_41a0433f956760a4(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -5059,7 +5073,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_41a0433f956760a4(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5086,7 +5100,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_41a0433f956760a4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5113,7 +5127,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_41a0433f956760a4(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5123,7 +5137,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5136,7 +5150,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_41a0433f956760a4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5151,7 +5165,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5181,7 +5195,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_41a0433f956760a4(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5215,7 +5229,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5254,7 +5268,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_41a0433f956760a4(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5269,7 +5283,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5282,7 +5296,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5312,7 +5326,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5344,7 +5358,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5379,7 +5393,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5405,7 +5419,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_41a0433f956760a4(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5435,7 +5449,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_41a0433f956760a4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5467,7 +5481,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_41a0433f956760a4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5499,7 +5513,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_41a0433f956760a4(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5531,7 +5545,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_41a0433f956760a4(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5563,7 +5577,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_41a0433f956760a4(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5575,7 +5589,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_41a0433f956760a4(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5588,7 +5602,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_41a0433f956760a4
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5600,7 +5614,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_41a0433f956760a4(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5613,7 +5627,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5625,7 +5639,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_41a0433f9567
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5638,7 +5652,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_41a0433f956
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5657,7 +5671,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_41a0433f956760a4(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5670,7 +5684,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_41a0433f956
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5689,7 +5703,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_41a0433f95676
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5702,7 +5716,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_41a0433
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5721,7 +5735,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_41a0433f956760a4(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5734,7 +5748,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_41a0433f95676
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_41a0433f956760a4() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_352ddd8b3cac847c() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5745,7 +5759,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_41a
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5755,7 +5769,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_41a0433f956760a4(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5772,7 +5786,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5789,7 +5803,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_41a0433f956760a4(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_41a0433f956760a4(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5814,7 +5828,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_41a0433f956760a4(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_41a0433f956760a4(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5837,7 +5851,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_41a0433f956760a4(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5849,7 +5863,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_41a0433f956760a4(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5862,7 +5876,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_41a0433f956760a4(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5874,7 +5888,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_41a0433f956760a4(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5887,7 +5901,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_41a0433f956760a4(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5899,7 +5913,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_41a0433f956760a4(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5912,7 +5926,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_41a0433f956760a4(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5931,7 +5945,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_41a0433f956760a4(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5944,7 +5958,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_41a0433f956760a4(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5963,7 +5977,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_41a0433f956760a4(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5976,7 +5990,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5988,7 +6002,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_41a0433f956760a4(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6001,7 +6015,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6013,7 +6027,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_41a0433f956760a4(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6026,7 +6040,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_41a0433f956760a4(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6038,7 +6052,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_41a0433f956760a4(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6051,7 +6065,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_41a0433f956760a4(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6063,7 +6077,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_41a0433f956760a4(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6076,7 +6090,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_41a0433f956760a4(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_41a0433f956760a4() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_352ddd8b3cac847c() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -6087,7 +6101,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -6097,7 +6111,7 @@ void _wrap_delete_dist_slurm_options_cdist_41a0433f956760a4(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -6109,7 +6123,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_41a0433f956760a4(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_41a0433f956760a4(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6134,7 +6148,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_41a0433f956760a4(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_41a0433f956760a4(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6166,7 +6180,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_41a0433f956760a4(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6178,7 +6192,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_41a0433f956760a4(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6191,7 +6205,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_41a0433f956760a4(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6203,7 +6217,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_41a0433f956760a4(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6216,7 +6230,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_41a0433f956760a4(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6228,7 +6242,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_41a0433f956760a4(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6241,7 +6255,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6253,7 +6267,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_41a0433f956760a4(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6266,7 +6280,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6278,7 +6292,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_41a0433f956760a4(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6291,7 +6305,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_41a0433f956760a4(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6310,7 +6324,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_41a0433f956760a4(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6323,7 +6337,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6342,7 +6356,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_41a0433f956760a4(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6355,7 +6369,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6374,7 +6388,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_41a0433f956760a4(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6387,7 +6401,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_41a0433f956760a4(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6406,7 +6420,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_41a0433f956760a4(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6419,7 +6433,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_41a0433f956760a4(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_41a0433f956760a4() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_352ddd8b3cac847c() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6430,7 +6444,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_41a0433f956760a
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6440,7 +6454,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_41a0433f956760a4(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_41a0433f956760a4(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6465,7 +6479,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_41a0433f956760a4(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6492,7 +6506,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_41a0433f956760a4(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6502,7 +6516,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6525,7 +6539,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_41a0433f956760a4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6553,7 +6567,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_41a0433f956760a4(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6576,7 +6590,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_41a0433f956760a4(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6604,7 +6618,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_41a0433f956760a4(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6632,7 +6646,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_41a0433f956760a4(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6674,7 +6688,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_41a0433f956760a4(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6706,7 +6720,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_41a0433f956760a4(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6732,7 +6746,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_41a0433f956760a4(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -6744,7 +6758,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -6756,7 +6770,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -6768,7 +6782,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_41a0433f956760a4() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6797,7 +6811,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -6826,7 +6840,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6864,7 +6878,7 @@ _gostring_ _wrap_submit_cdist_41a0433f956760a4(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -6901,7 +6915,7 @@ _gostring_ _wrap_batcher_submit_cdist_41a0433f956760a4(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_dist_version_cdist_41a0433f956760a4() {
+intgo _wrap_dist_version_cdist_352ddd8b3cac847c() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -6912,7 +6926,7 @@ intgo _wrap_dist_version_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_41a0433f956760a4(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -6930,7 +6944,7 @@ intgo _wrap_dist_has_feature_cdist_41a0433f956760a4(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_41a0433f956760a4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6943,7 +6957,7 @@ _gostring_ _wrap_dist_status_name_cdist_41a0433f956760a4(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6971,7 +6985,7 @@ _gostring_ _wrap_dist_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -6983,7 +6997,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -6995,7 +7009,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7007,7 +7021,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7019,7 +7033,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7031,7 +7045,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7043,7 +7057,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7055,7 +7069,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7067,7 +7081,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7079,7 +7093,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7091,7 +7105,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -7103,7 +7117,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_41a0433f956760a4() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_41a0433f956760a4(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_352ddd8b3cac847c(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7118,7 +7132,7 @@ _gostring_ _wrap_dist_enum_name_cdist_41a0433f956760a4(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7148,7 +7162,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_41a0433f956760a4(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7160,7 +7174,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_41a0433f956760a4(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7173,7 +7187,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_41a0433f956760a4(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7185,7 +7199,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_41a0433f956760a4(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7198,7 +7212,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_41a0433f956760a4(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7210,7 +7224,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_41a0433f956760a4(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7223,7 +7237,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_41a0433f956760a4(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7235,7 +7249,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_41a0433f956760a4(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7248,7 +7262,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_41a0433f956760a4(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7260,7 +7274,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_41a0433f956760a4(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7273,7 +7287,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7292,7 +7306,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_41a0433f956760a4(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7305,7 +7319,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_41a0433f956760
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7317,7 +7331,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_41a0433f956760a4(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7330,7 +7344,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7342,7 +7356,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_41a0433f956760a4(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7355,7 +7369,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -7367,7 +7381,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_41a0433f956760a4(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -7380,7 +7394,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_41a0433f956760
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7392,7 +7406,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_41a0433f956760a
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7405,7 +7419,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_41a0433f956760
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7417,7 +7431,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_41a0433f956760a4(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7430,7 +7444,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_41a0433f956760a4(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7442,7 +7456,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_41a0433f956760a4(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7455,7 +7469,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7467,7 +7481,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_41a0433f956760a4(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7480,7 +7494,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -7492,7 +7506,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_41a0433f956760a4(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -7505,7 +7519,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -7517,7 +7531,7 @@ void _wrap_dist_strategy_options_network_set_cdist_41a0433f956760a4(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -7530,7 +7544,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_41a0433f956760a4(dist_st
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7542,7 +7556,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_41a0433f956760a4(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7555,7 +7569,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_41a0433f956760a4(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7567,7 +7581,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_41a0433f956760a4(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7580,7 +7594,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_41a0433f956760a4(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7592,7 +7606,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_41a0433f956760a4(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7605,7 +7619,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_41a0433f956760a4(d
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
@@ -7617,7 +7631,7 @@ void _wrap_dist_strategy_options_budget_set_cdist_41a0433f956760a4(dist_strategy
 }
 
 
-long long _wrap_dist_strategy_options_budget_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_budget_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *result = 0 ;
   long long _swig_go_result;
@@ -7630,7 +7644,7 @@ long long _wrap_dist_strategy_options_budget_get_cdist_41a0433f956760a4(dist_str
 }
 
 
-void _wrap_dist_strategy_options_helper_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7642,7 +7656,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_41a0433f956760a4(dist_
 }
 
 
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7655,7 +7669,7 @@ intgo _wrap_dist_strategy_options_helper_threads_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7667,7 +7681,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_41a0433f956760a4(di
 }
 
 
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7680,7 +7694,7 @@ intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_41a0433f956760a4(d
 }
 
 
-void _wrap_dist_strategy_options_recorded_events_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_recorded_events_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7692,7 +7706,7 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_41a0433f956760a4(dist
 }
 
 
-intgo _wrap_dist_strategy_options_recorded_events_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_recorded_events_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7705,7 +7719,7 @@ intgo _wrap_dist_strategy_options_recorded_events_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_strategy_options_late_destroys_set_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7717,7 +7731,7 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_41a0433f956760a4(dist_s
 }
 
 
-intgo _wrap_dist_strategy_options_late_destroys_get_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_late_destroys_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7730,7 +7744,7 @@ intgo _wrap_dist_strategy_options_late_destroys_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7740,7 +7754,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_41a0433f956760a4(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_41a0433f956760a4() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_352ddd8b3cac847c() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7751,7 +7765,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_41a0433f956760a4() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7761,7 +7775,7 @@ void _wrap_delete_dist_strategy_options_cdist_41a0433f956760a4(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7773,7 +7787,7 @@ void _wrap_dist_strategy_options_set_log_cdist_41a0433f956760a4(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -7794,7 +7808,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_41a0433f956760a4(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7817,7 +7831,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_41a0433f956760a4(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7831,7 +7845,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_41a0433f956760a4(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7845,7 +7859,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_41a0433f956760a4(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -7859,7 +7873,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_41a0433f956760a4(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7879,7 +7893,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_41a0433f956760a4(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_41a0433f956760a4(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -7902,7 +7916,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_41a0433f956760a4(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7923,7 +7937,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7944,7 +7958,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7957,7 +7971,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -7980,7 +7994,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7993,7 +8007,7 @@ intgo _wrap_dist_strategy_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8025,7 +8039,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8057,7 +8071,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -8088,7 +8102,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_41a0433f956760a4(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8100,7 +8114,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_41a0433f956760a4(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8113,7 +8127,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_41a0433f956760a4(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8125,7 +8139,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_41a0433f956760a4(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8138,7 +8152,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8150,7 +8164,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_41a0433f9567
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8163,7 +8177,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_41a0433f956
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8175,7 +8189,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_41a0433f956760a4(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8188,7 +8202,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8200,7 +8214,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_41a0433f95676
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8213,7 +8227,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_41a0433f9567
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8225,7 +8239,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_41a0433f9567
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8238,7 +8252,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_41a0433f956
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8250,7 +8264,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_41a0433f956760a4(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8263,7 +8277,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_41a0433f956760a4(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8275,7 +8289,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_41a0433f956760a4(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8288,7 +8302,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8300,7 +8314,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_41a0433f956760a4(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8313,7 +8327,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8325,7 +8339,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_41a0433f956760a4
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8338,7 +8352,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8350,7 +8364,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_41a0433f956760
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8363,7 +8377,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_41a0433f95676
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8375,7 +8389,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_41a0433f956760a4
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8388,7 +8402,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8400,7 +8414,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_41a0433f956760a4(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8413,7 +8427,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_41a0433f956760a4(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8425,7 +8439,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_41a0433f956760a
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8438,7 +8452,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_41a0433f956760
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8450,7 +8464,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_41a0433f956760a4(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8463,7 +8477,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8475,7 +8489,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_41a0433f956760a4(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8488,7 +8502,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8500,7 +8514,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_41a0433f956760a4(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8513,7 +8527,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8525,7 +8539,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_41a0433f956760a4(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8538,7 +8552,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_41a0433f956760a4(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_41a0433f956760a4() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_352ddd8b3cac847c() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8549,7 +8563,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_41a0433f95676
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_41a0433f956760a4(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8559,7 +8573,7 @@ void _wrap_delete_dist_strategy_properties_cdist_41a0433f956760a4(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_41a0433f956760a4(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8582,7 +8596,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8605,7 +8619,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -8630,7 +8644,7 @@ _gostring_ _wrap_dist_budget_create_cdist_41a0433f956760a4(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -8640,7 +8654,7 @@ void _wrap_dist_budget_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_41a0433f956760a4(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8652,7 +8666,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_41a0433f956760a4(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8665,7 +8679,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8675,7 +8689,7 @@ void _wrap_dist_network_options_count_memory_cdist_41a0433f956760a4(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_41a0433f956760a4() {
+dist_network_options *_wrap_new_dist_network_options_cdist_352ddd8b3cac847c() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8686,7 +8700,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_41a0433f956760a4(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8696,7 +8710,7 @@ void _wrap_delete_dist_network_options_cdist_41a0433f956760a4(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_41a0433f956760a4(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_352ddd8b3cac847c(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8721,7 +8735,7 @@ _gostring_ _wrap_dist_network_create_cdist_41a0433f956760a4(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -8731,7 +8745,7 @@ void _wrap_dist_network_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -8743,7 +8757,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_41a0433f956760a4(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8756,7 +8770,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_41a0433f956760a4(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8768,7 +8782,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_41a0433f956760a4(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8781,7 +8795,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_41a0433f956760a4(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -8793,7 +8807,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_41a0433f956760a4(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8806,7 +8820,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_41a0433f956760a4(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_41a0433f956760a4() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_352ddd8b3cac847c() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -8817,7 +8831,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_41a0433f956760a4(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -8827,7 +8841,7 @@ void _wrap_delete_dist_reform_options_cdist_41a0433f956760a4(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_41a0433f956760a4(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -8850,7 +8864,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -8873,7 +8887,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_41a0433f956760a4(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -8885,7 +8899,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_41a0433f956760a4(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8898,7 +8912,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_41a0433f956760a4(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8910,7 +8924,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_41a0433f956760a4
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8923,7 +8937,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -8935,7 +8949,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_41a0433f956760a4
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8948,7 +8962,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_41a0433f956760a4(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -8960,7 +8974,7 @@ void _wrap_dist_run_options_cancel_set_cdist_41a0433f956760a4(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -8973,7 +8987,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_41a0433f956760a4(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_41a0433f956760a4() {
+dist_run_options *_wrap_new_dist_run_options_cdist_352ddd8b3cac847c() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -8984,7 +8998,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_41a0433f956760a4(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -8994,7 +9008,7 @@ void _wrap_delete_dist_run_options_cdist_41a0433f956760a4(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9022,7 +9036,7 @@ _gostring_ _wrap_dist_run_cdist_41a0433f956760a4(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9056,7 +9070,7 @@ _gostring_ _wrap_dist_run_values_cdist_41a0433f956760a4(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9069,7 +9083,7 @@ intgo _wrap_dist_replica_id_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9082,7 +9096,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -9095,7 +9109,7 @@ long long _wrap_dist_replica_strategy_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -9127,7 +9141,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9159,7 +9173,7 @@ _gostring_ _wrap_dist_merge_call_cdist_41a0433f956760a4(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -9184,7 +9198,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -9207,7 +9221,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9228,7 +9242,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9249,7 +9263,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -9272,7 +9286,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_41a0433f956760a4(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9300,7 +9314,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9313,7 +9327,7 @@ intgo _wrap_dist_cancel_signalled_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9323,7 +9337,7 @@ void _wrap_dist_cancel_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9335,7 +9349,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_41a0433f956760a4(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9348,7 +9362,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_41a0433f956760a4(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9367,7 +9381,7 @@ void _wrap_dist_collective_options_tag_set_cdist_41a0433f956760a4(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9380,7 +9394,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_41a0433f956760a4(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9392,7 +9406,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_41a0433f956760a4(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9405,7 +9419,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9417,7 +9431,7 @@ void _wrap_dist_collective_options_group_set_cdist_41a0433f956760a4(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9430,7 +9444,7 @@ long long _wrap_dist_collective_options_group_get_cdist_41a0433f956760a4(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9442,7 +9456,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_41a0433f956760a4(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9455,7 +9469,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_41a0433f956760a4
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9467,7 +9481,7 @@ void _wrap_dist_collective_options_axis_set_cdist_41a0433f956760a4(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9480,7 +9494,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_41a0433f956760a4(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9492,7 +9506,7 @@ void _wrap_dist_collective_options_planned_set_cdist_41a0433f956760a4(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9505,7 +9519,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_41a0433f956760a4(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9517,7 +9531,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_41a0433f956760a4(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9530,7 +9544,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9542,7 +9556,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_41a0433f956760a4(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9555,7 +9569,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9567,7 +9581,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_41a0433f956760a4(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9580,7 +9594,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_41a0433f956760a4(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9592,7 +9606,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_41a0433f956760
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9605,7 +9619,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_41a0433f9
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_41a0433f956760a4() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_352ddd8b3cac847c() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9616,7 +9630,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_41a0433f956760a
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9626,7 +9640,7 @@ void _wrap_delete_dist_collective_options_cdist_41a0433f956760a4(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9640,7 +9654,7 @@ void _wrap_dist_collective_options_set_weights_cdist_41a0433f956760a4(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9652,7 +9666,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_41a0433f956760a4(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9666,7 +9680,7 @@ void _wrap_dist_collective_options_set_splits_cdist_41a0433f956760a4(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9676,7 +9690,7 @@ void _wrap_dist_collective_options_begin_work_cdist_41a0433f956760a4(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_41a0433f956760a4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9689,7 +9703,7 @@ long long _wrap_dist_collective_options_work_cdist_41a0433f956760a4(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9726,7 +9740,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -9765,7 +9779,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9802,7 +9816,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9837,7 +9851,7 @@ _gostring_ _wrap_dist_all_gather_cdist_41a0433f956760a4(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9874,7 +9888,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9911,7 +9925,7 @@ _gostring_ _wrap_dist_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9948,7 +9962,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9983,7 +9997,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_41a0433f956760a4(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10022,7 +10036,7 @@ _gostring_ _wrap_dist_scan_cdist_41a0433f956760a4(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10061,7 +10075,7 @@ _gostring_ _wrap_dist_permute_cdist_41a0433f956760a4(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_41a0433f956760a4(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -10084,7 +10098,7 @@ _gostring_ _wrap_dist_barrier_cdist_41a0433f956760a4(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10113,7 +10127,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -10140,7 +10154,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -10167,7 +10181,7 @@ _gostring_ _wrap_dist_group_create_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10188,7 +10202,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10201,7 +10215,7 @@ intgo _wrap_dist_group_size_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -10216,7 +10230,7 @@ intgo _wrap_dist_group_rank_cdist_41a0433f956760a4(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10228,7 +10242,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_41a0433f956760a4(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10241,7 +10255,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_41a0433f956760a4
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10253,7 +10267,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_41a0433f956760a4(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10266,7 +10280,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_41a0433f9567
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10278,7 +10292,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_41a0433f956760a4(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10291,7 +10305,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_41a0433f956760a4
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10303,7 +10317,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_41a0433f956760a4(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10316,7 +10330,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_41a0433f956760a4(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_41a0433f956760a4() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_352ddd8b3cac847c() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10327,7 +10341,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_41a0433f9
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10337,7 +10351,7 @@ void _wrap_delete_dist_communication_options_cdist_41a0433f956760a4(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10362,7 +10376,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_41a0433f956760a4(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -10374,7 +10388,7 @@ void _wrap_dist_apply_options_kind_set_cdist_41a0433f956760a4(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10387,7 +10401,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_41a0433f956760a4(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10399,7 +10413,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_41a0433f956760a4(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10412,7 +10426,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_41a0433f956760a4(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10424,7 +10438,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_41a0433f956760a4(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10437,7 +10451,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_41a0433f956760a4(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10449,7 +10463,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_41a0433f956760a4(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10462,7 +10476,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_41a0433f956760a4(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_41a0433f956760a4() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_352ddd8b3cac847c() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10473,7 +10487,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10483,7 +10497,7 @@ void _wrap_delete_dist_apply_options_cdist_41a0433f956760a4(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10499,7 +10513,7 @@ void _wrap_dist_apply_options_set_states_cdist_41a0433f956760a4(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10511,7 +10525,7 @@ void _wrap_dist_apply_options_set_function_cdist_41a0433f956760a4(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10521,7 +10535,7 @@ void _wrap_dist_apply_options_want_norm_cdist_41a0433f956760a4(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_41a0433f956760a4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10534,7 +10548,7 @@ double _wrap_dist_apply_options_norm_cdist_41a0433f956760a4(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10573,7 +10587,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_41a0433f956760a4(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10599,7 +10613,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_41a0433f956760a4(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10622,7 +10636,7 @@ _gostring_ _wrap_dist_work_test_cdist_41a0433f956760a4(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10645,7 +10659,7 @@ _gostring_ _wrap_dist_work_wait_cdist_41a0433f956760a4(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10672,7 +10686,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_41a0433f956760a4(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10693,7 +10707,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10703,7 +10717,7 @@ void _wrap_dist_work_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10724,7 +10738,7 @@ _gostring_ _wrap_dist_work_start_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -10747,7 +10761,7 @@ _gostring_ _wrap_dist_work_ready_cdist_41a0433f956760a4(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -10759,7 +10773,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -10771,7 +10785,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10783,7 +10797,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_41a0433f956760a4(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10796,7 +10810,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10808,7 +10822,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_41a0433f956760a4(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10821,7 +10835,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10833,7 +10847,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_41a0433f956760a4(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10846,7 +10860,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_41a0433f956760a4(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -10858,7 +10872,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_41a0433f956760a4(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10871,7 +10885,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -10883,7 +10897,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_41a0433f956760a4(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10896,7 +10910,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_41a0433f956760a4(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_41a0433f956760a4() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_352ddd8b3cac847c() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -10907,7 +10921,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_41a0433f956760a4(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -10917,7 +10931,7 @@ void _wrap_delete_dist_instances_options_cdist_41a0433f956760a4(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_41a0433f956760a4(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10933,7 +10947,7 @@ void _wrap_dist_instances_options_set_functions_cdist_41a0433f956760a4(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_41a0433f956760a4(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -10956,7 +10970,7 @@ _gostring_ _wrap_dist_instances_open_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10979,7 +10993,7 @@ _gostring_ _wrap_dist_instances_close_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -11002,7 +11016,7 @@ _gostring_ _wrap_dist_serve_cdist_41a0433f956760a4(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11015,7 +11029,7 @@ long long _wrap_dist_instance_state_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11036,7 +11050,7 @@ _gostring_ _wrap_dist_replica_check_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_work_user_data_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_work_user_data_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11049,7 +11063,7 @@ long long _wrap_dist_work_user_data_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -11072,7 +11086,7 @@ _gostring_ _wrap_dist_completions_create_cdist_41a0433f956760a4(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -11097,7 +11111,7 @@ _gostring_ _wrap_dist_completions_next_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11120,7 +11134,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_41a0433f956760a4(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -11130,7 +11144,7 @@ void _wrap_dist_completions_destroy_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11142,7 +11156,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_41a0433f956760a4(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11155,7 +11169,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_41a0433f956760a4(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11167,7 +11181,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_41a0433f956760a4(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11180,7 +11194,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11192,7 +11206,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_41a0433f956760a4(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11205,7 +11219,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11217,7 +11231,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_41a0433f956760a4(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11230,7 +11244,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_41a0433f956760a4(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11242,7 +11256,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_41a0433f956760a4(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11255,7 +11269,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_41a0433f956760a4(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11267,7 +11281,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_41a0433f956760a4(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11280,7 +11294,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_41a0433f956760a4(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_41a0433f956760a4() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_352ddd8b3cac847c() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11291,7 +11305,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11301,7 +11315,7 @@ void _wrap_delete_dist_batcher_options_cdist_41a0433f956760a4(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11315,7 +11329,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_41a0433f956760a4(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_41a0433f956760a4(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11325,7 +11339,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_41a0433f956760a4(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11355,7 +11369,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11369,7 +11383,7 @@ void _wrap_dist_batcher_count_cdist_41a0433f956760a4(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11390,7 +11404,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11403,7 +11417,7 @@ long long _wrap_dist_batch_size_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11416,7 +11430,7 @@ long long _wrap_dist_batch_bucket_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11431,7 +11445,7 @@ long long _wrap_dist_batch_user_data_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11446,7 +11460,7 @@ long long _wrap_dist_batch_state_cdist_41a0433f956760a4(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11460,7 +11474,7 @@ void _wrap_dist_batch_set_state_cdist_41a0433f956760a4(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11483,7 +11497,7 @@ _gostring_ _wrap_dist_batch_check_cdist_41a0433f956760a4(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11508,7 +11522,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_41a0433f956760a4(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -11522,7 +11536,7 @@ void _wrap_dist_batch_end_cdist_41a0433f956760a4(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_work_take_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_work_take_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -11547,7 +11561,7 @@ _gostring_ _wrap_dist_work_take_cdist_41a0433f956760a4(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_41a0433f956760a4(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -11570,7 +11584,7 @@ _gostring_ _wrap_dist_versions_create_cdist_41a0433f956760a4(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -11599,7 +11613,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -11626,7 +11640,7 @@ _gostring_ _wrap_dist_replica_version_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11639,7 +11653,7 @@ long long _wrap_dist_versions_latest_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -11664,7 +11678,7 @@ _gostring_ _wrap_dist_versions_await_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -11674,7 +11688,7 @@ void _wrap_dist_versions_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11702,7 +11716,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_41a0433f956760a4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -11735,7 +11749,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11762,7 +11776,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_41a0433f956760a4(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11789,7 +11803,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_41a0433f956760a4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11816,7 +11830,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -11843,7 +11857,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11879,7 +11893,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11902,7 +11916,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -11925,7 +11939,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_41a0433f956760a4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11953,7 +11967,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_41a0433f956760a4(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -11966,7 +11980,7 @@ long long _wrap_dist_value_retain_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -11976,7 +11990,7 @@ void _wrap_dist_value_release_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11989,7 +12003,7 @@ intgo _wrap_dist_value_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12002,7 +12016,7 @@ long long _wrap_dist_value_size_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -12017,7 +12031,7 @@ long long _wrap_dist_value_item_cdist_41a0433f956760a4(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12032,7 +12046,7 @@ _gostring_ _wrap_dist_value_key_cdist_41a0433f956760a4(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12052,7 +12066,7 @@ long long _wrap_dist_value_get_cdist_41a0433f956760a4(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -12088,7 +12102,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12101,7 +12115,7 @@ long long _wrap_dist_value_variable_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12131,7 +12145,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12159,7 +12173,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12188,7 +12202,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_41a0433f956760a4(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12201,7 +12215,7 @@ _gostring_ _wrap_dist_value_text_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -12214,7 +12228,7 @@ long long _wrap_dist_value_object_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_41a0433f956760a4(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_352ddd8b3cac847c(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12239,7 +12253,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_41a0433f956760a4(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_352ddd8b3cac847c(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -12262,7 +12276,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12274,7 +12288,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_41a0433f956760a4(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12287,7 +12301,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_41a0433f956760a4(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12306,7 +12320,7 @@ void _wrap_dist_variable_options_name_set_cdist_41a0433f956760a4(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12319,7 +12333,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_41a0433f956760a4(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12331,7 +12345,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_41a0433f956760a4(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12344,7 +12358,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12356,7 +12370,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_41a0433f956760a4(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12369,7 +12383,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_41a0433f956760a4(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12381,7 +12395,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_41a0433f956760a4(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12394,7 +12408,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_41a0433f956760a4(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_41a0433f956760a4() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_352ddd8b3cac847c() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -12405,7 +12419,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_41a0433f956760a4() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -12415,7 +12429,7 @@ void _wrap_delete_dist_variable_options_cdist_41a0433f956760a4(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_41a0433f956760a4(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -12427,7 +12441,7 @@ void _wrap_dist_variable_options_set_initial_cdist_41a0433f956760a4(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -12457,7 +12471,7 @@ _gostring_ _wrap_dist_variable_create_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -12467,7 +12481,7 @@ void _wrap_dist_variable_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12480,7 +12494,7 @@ _gostring_ _wrap_dist_variable_name_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12493,7 +12507,7 @@ intgo _wrap_dist_variable_num_copies_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12531,7 +12545,7 @@ _gostring_ _wrap_dist_variable_component_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12556,7 +12570,7 @@ _gostring_ _wrap_dist_variable_read_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12583,7 +12597,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12608,7 +12622,7 @@ _gostring_ _wrap_dist_replica_read_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12640,7 +12654,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12677,7 +12691,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12690,7 +12704,7 @@ _gostring_ _wrap_dist_variable_class_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12703,7 +12717,7 @@ intgo _wrap_dist_variable_synchronization_cdist_41a0433f956760a4(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12716,7 +12730,7 @@ intgo _wrap_dist_variable_aggregation_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12729,7 +12743,7 @@ intgo _wrap_dist_variable_trainable_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -12744,7 +12758,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12778,7 +12792,7 @@ _gostring_ _wrap_dist_variable_device_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -12803,7 +12817,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12830,7 +12844,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12859,7 +12873,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_41a0433f956760a4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12888,7 +12902,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12919,7 +12933,7 @@ _gostring_ _wrap_dist_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12950,7 +12964,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_41a0433f956760a4(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12983,7 +12997,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13010,7 +13024,7 @@ _gostring_ _wrap_dist_gather_cdist_41a0433f956760a4(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -13040,7 +13054,7 @@ _gostring_ _wrap_dist_update_cdist_41a0433f956760a4(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_41a0433f956760a4(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_352ddd8b3cac847c(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -13052,7 +13066,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_41a0433f956760a4(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_41a0433f956760a4(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_352ddd8b3cac847c(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13065,7 +13079,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_41a0433f956760a4(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_41a0433f956760a4() {
+dist_update_options *_wrap_new_dist_update_options_cdist_352ddd8b3cac847c() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -13076,7 +13090,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_41a0433f956760a4(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_352ddd8b3cac847c(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -13086,7 +13100,7 @@ void _wrap_delete_dist_update_options_cdist_41a0433f956760a4(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13122,7 +13136,7 @@ _gostring_ _wrap_dist_replica_update_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13147,7 +13161,7 @@ _gostring_ _wrap_dist_local_results_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13174,7 +13188,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_41a0433f956760a4(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13202,7 +13216,7 @@ _gostring_ _wrap_dist_destination_device_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13238,7 +13252,7 @@ _gostring_ _wrap_dist_update_values_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13272,7 +13286,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -13285,7 +13299,7 @@ long long _wrap_dist_value_container_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13314,7 +13328,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_41a0433f956760a4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13345,7 +13359,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13372,7 +13386,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_41a0433f956760a4(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13399,7 +13413,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_41a0433f956760a4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_41a0433f956760a4(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_352ddd8b3cac847c(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -13422,7 +13436,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_41a0433f956760a4(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -13434,7 +13448,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_41a0433f956760a4(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13447,7 +13461,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_41a0433f956760a4(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -13459,7 +13473,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_41a0433f956760a4(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13472,7 +13486,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -13491,7 +13505,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_41a0433f956760a4
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13504,7 +13518,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_41a0433f95
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -13516,7 +13530,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_41a0433f
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -13529,7 +13543,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_41a
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13539,7 +13553,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_41a0433f956760a4(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_41a0433f956760a4() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_352ddd8b3cac847c() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -13550,7 +13564,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_41a0433f956
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -13560,7 +13574,7 @@ void _wrap_delete_dist_cross_device_options_cdist_41a0433f956760a4(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -13572,7 +13586,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -13588,7 +13602,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_41a0433f956760a4(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_41a0433f956760a4(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -13611,7 +13625,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_41a0433f956760a4(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -13621,7 +13635,7 @@ void _wrap_dist_cross_device_destroy_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13634,7 +13648,7 @@ intgo _wrap_dist_cross_device_kind_cdist_41a0433f956760a4(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13647,7 +13661,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13660,7 +13674,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_41a0433f956760a4(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13672,7 +13686,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_41a0433f956760a4(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13685,7 +13699,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13697,7 +13711,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_41a0433f956760a4(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13710,7 +13724,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_41a0433f956760a
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13722,7 +13736,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_41a0433f956760a4(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13735,7 +13749,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_41a0433f956760a4(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13747,7 +13761,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_41a0433f956760a4(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13760,7 +13774,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_41a0433f956760a4(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -13772,7 +13786,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_41a0433f956760a4(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -13785,7 +13799,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_41a0433f956760a4(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13797,7 +13811,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_41a0433f956760a4(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13810,7 +13824,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_41a0433f956760a4(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13822,7 +13836,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_41a0433f956760a4(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13835,7 +13849,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_41a0433f956760a4(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13847,7 +13861,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_41a0433f956760a4(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13860,7 +13874,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_41a0433f956760a4(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13872,7 +13886,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_41a0433f956760a4(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13885,7 +13899,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13897,7 +13911,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_41a0433f956760a4(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13910,7 +13924,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_41a0433f956760a4(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13922,7 +13936,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_41a0433f956760a4(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13935,7 +13949,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_41a0433f956760a4(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13947,7 +13961,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_41a0433f956760a4(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13960,7 +13974,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_41a0433f956760a4(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13972,7 +13986,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_41a0433f956760a4(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13985,7 +13999,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13997,7 +14011,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_41a0433f956760a4(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14010,7 +14024,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14022,7 +14036,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_41a0433f956760
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14035,7 +14049,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_41a0433f95676
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14047,7 +14061,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_41a0433f956760a4(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14060,7 +14074,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_41a0433f956760a4(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_41a0433f956760a4() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_352ddd8b3cac847c() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -14071,7 +14085,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -14081,7 +14095,7 @@ void _wrap_delete_dist_dataset_options_cdist_41a0433f956760a4(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_41a0433f956760a4(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14095,7 +14109,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_41a0433f956760a4(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -14127,7 +14141,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_41a0433f956760a4(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14158,7 +14172,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_41a0433f956760a4(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14170,7 +14184,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_41a0433f956760a4(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14183,7 +14197,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14195,7 +14209,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_41a0433f956760a4(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14208,7 +14222,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14220,7 +14234,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_41a0433f956760a4(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14233,7 +14247,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_41a0433f956760a4(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_41a0433f956760a4() {
+dist_input_context *_wrap_new_dist_input_context_cdist_352ddd8b3cac847c() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -14244,7 +14258,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_41a0433f956760a4(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -14254,7 +14268,7 @@ void _wrap_delete_dist_input_context_cdist_41a0433f956760a4(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_41a0433f956760a4(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -14279,7 +14293,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_41a0433f956760a
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14309,7 +14323,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_41a0433f956760a4(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14319,7 +14333,7 @@ void _wrap_dist_dataset_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14342,7 +14356,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14354,7 +14368,7 @@ void _wrap_dist_position_pass_set_cdist_41a0433f956760a4(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14367,7 +14381,7 @@ long long _wrap_dist_position_pass_get_cdist_41a0433f956760a4(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14379,7 +14393,7 @@ void _wrap_dist_position_elements_set_cdist_41a0433f956760a4(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14392,7 +14406,7 @@ long long _wrap_dist_position_elements_get_cdist_41a0433f956760a4(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14404,7 +14418,7 @@ void _wrap_dist_position_examples_set_cdist_41a0433f956760a4(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14417,7 +14431,7 @@ long long _wrap_dist_position_examples_get_cdist_41a0433f956760a4(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_41a0433f956760a4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14429,7 +14443,7 @@ void _wrap_dist_position_batches_set_cdist_41a0433f956760a4(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14442,7 +14456,7 @@ long long _wrap_dist_position_batches_get_cdist_41a0433f956760a4(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_41a0433f956760a4() {
+dist_position *_wrap_new_dist_position_cdist_352ddd8b3cac847c() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14453,7 +14467,7 @@ dist_position *_wrap_new_dist_position_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_position_cdist_41a0433f956760a4(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14463,7 +14477,7 @@ void _wrap_delete_dist_position_cdist_41a0433f956760a4(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_41a0433f956760a4(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14486,7 +14500,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_41a0433f956760a4(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14511,7 +14525,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14534,7 +14548,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14544,7 +14558,7 @@ void _wrap_dist_iterator_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14586,7 +14600,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14617,7 +14631,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_41a0433f956760a4(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14640,7 +14654,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_41a0433f956760a4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14670,7 +14684,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14693,7 +14707,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_41a0433f956760a4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14716,7 +14730,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_41a0433f956760a4(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14728,7 +14742,7 @@ void _wrap_dist_drift_num_copies_set_cdist_41a0433f956760a4(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14741,7 +14755,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_41a0433f956760a4(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14753,7 +14767,7 @@ void _wrap_dist_drift_replica_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14766,7 +14780,7 @@ intgo _wrap_dist_drift_replica_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14778,7 +14792,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_41a0433f956760a4(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14791,7 +14805,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_41a0433f956760a4(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14803,7 +14817,7 @@ void _wrap_dist_drift_element_set_cdist_41a0433f956760a4(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14816,7 +14830,7 @@ long long _wrap_dist_drift_element_get_cdist_41a0433f956760a4(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_41a0433f956760a4() {
+dist_drift *_wrap_new_dist_drift_cdist_352ddd8b3cac847c() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -14827,7 +14841,7 @@ dist_drift *_wrap_new_dist_drift_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -14837,7 +14851,7 @@ void _wrap_delete_dist_drift_cdist_41a0433f956760a4(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -14862,7 +14876,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_41a0433f956760a4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -14894,7 +14908,7 @@ _gostring_ _wrap_dist_metric_create_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14932,7 +14946,7 @@ _gostring_ _wrap_dist_metric_update_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -14957,7 +14971,7 @@ _gostring_ _wrap_dist_metric_result_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -14980,7 +14994,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14993,7 +15007,7 @@ intgo _wrap_dist_metric_kind_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15006,7 +15020,7 @@ _gostring_ _wrap_dist_metric_name_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15019,7 +15033,7 @@ long long _wrap_dist_metric_variable_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -15029,7 +15043,7 @@ void _wrap_dist_metric_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15067,7 +15081,7 @@ _gostring_ _wrap_dist_average_loss_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15098,7 +15112,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15119,7 +15133,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15140,7 +15154,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15161,7 +15175,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_41a0433f956760a4(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_41a0433f956760a4() {
+long long _wrap_dist_get_strategy_cdist_352ddd8b3cac847c() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -15172,7 +15186,7 @@ long long _wrap_dist_get_strategy_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_41a0433f956760a4() {
+intgo _wrap_dist_has_strategy_cdist_352ddd8b3cac847c() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15183,7 +15197,7 @@ intgo _wrap_dist_has_strategy_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_41a0433f956760a4() {
+intgo _wrap_dist_in_cross_replica_context_cdist_352ddd8b3cac847c() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15194,7 +15208,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_41a0433f956760a4() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_41a0433f956760a4() {
+long long _wrap_dist_get_replica_cdist_352ddd8b3cac847c() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -15205,7 +15219,7 @@ long long _wrap_dist_get_replica_cdist_41a0433f956760a4() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15228,7 +15242,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15249,7 +15263,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -15261,7 +15275,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_41a0433f956760a4(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15274,7 +15288,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_41a0433f956760a4(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -15286,7 +15300,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_41a0433f956760a4(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15299,7 +15313,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_41a0433f956760a4
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_41a0433f956760a4() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_352ddd8b3cac847c() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15310,7 +15324,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_41a0433f956760a
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15320,7 +15334,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_41a0433f956760a4(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15341,7 +15355,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_41a0433f956760a4(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15362,7 +15376,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_41a0433f956760a4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15383,7 +15397,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_41a0433f956760a4(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15417,7 +15431,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15451,7 +15465,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -15481,7 +15495,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15494,7 +15508,7 @@ long long _wrap_dist_checkpoint_size_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15509,7 +15523,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15552,7 +15566,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15582,7 +15596,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15594,7 +15608,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_41a0433f956760a4(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15607,7 +15621,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_41a0433f956760a4(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15619,7 +15633,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_41a0433f956760a4(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15632,7 +15646,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_41a0433f956760a4(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_41a0433f956760a4() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_352ddd8b3cac847c() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -15643,7 +15657,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_41a0433
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_41a0433f956760a4(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -15653,7 +15667,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_41a0433f956760a4(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -15685,7 +15699,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_41a0433f956760a4(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15710,7 +15724,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15723,7 +15737,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_41a0433f956760a4(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15738,7 +15752,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_41a0433f956760a4(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15758,7 +15772,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_41a0433f956760a4(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -15768,7 +15782,7 @@ void _wrap_dist_checkpoint_destroy_cdist_41a0433f956760a4(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -15780,7 +15794,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -15792,7 +15806,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_41a0433f956760a4() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_41a0433f956760a4() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_352ddd8b3cac847c() {
   int result;
   intgo _swig_go_result;
   
@@ -15804,7 +15818,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15823,7 +15837,7 @@ void _wrap_dist_preemption_options_path_set_cdist_41a0433f956760a4(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15836,7 +15850,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_41a0433f956760a4(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -15848,7 +15862,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_41a0433f956760a4(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15861,7 +15875,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_41a0433f956760a4(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_41a0433f956760a4() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_352ddd8b3cac847c() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -15872,7 +15886,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_41a0433f956760a
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -15882,7 +15896,7 @@ void _wrap_delete_dist_preemption_options_cdist_41a0433f956760a4(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_41a0433f956760a4(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -15896,7 +15910,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_41a0433f956760a4(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_41a0433f956760a4(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -15921,7 +15935,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_41a0433f956760a4(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15931,7 +15945,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_41a0433f956760a4(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -15941,7 +15955,7 @@ void _wrap_dist_preemption_notify_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -15969,7 +15983,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15994,7 +16008,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_41a0433f956760a4(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16004,7 +16018,7 @@ void _wrap_dist_preemption_count_run_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16017,7 +16031,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_41a0433f956760a4(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16029,7 +16043,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_41a0433f956760a4(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16042,7 +16056,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16054,7 +16068,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_41a0433f956760a4(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16067,7 +16081,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_41a0433f956760a4(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16077,7 +16091,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_41a0433f956760a4(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_41a0433f956760a4() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_352ddd8b3cac847c() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -16088,7 +16102,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_41a0433f956760a
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_41a0433f956760a4(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16098,7 +16112,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_41a0433f956760a4(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -16135,7 +16149,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_41a0433f956760a4(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -16169,7 +16183,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_41a0433f956760a4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16190,7 +16204,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16203,7 +16217,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16224,7 +16238,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -16236,7 +16250,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16249,7 +16263,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16259,7 +16273,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_41a0433f956760a4(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_41a0433f956760a4() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_352ddd8b3cac847c() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -16270,7 +16284,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_41a0433f956760a
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_41a0433f956760a4(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16280,7 +16294,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_41a0433f956760a4(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_41a0433f956760a4(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16317,7 +16331,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_41a0433f956760a4(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16327,7 +16341,7 @@ void _wrap_dist_rpc_client_destroy_cdist_41a0433f956760a4(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16339,7 +16353,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_41a0433f956760a4(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16352,7 +16366,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16364,7 +16378,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_41a0433f956760a4(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16377,7 +16391,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_41a0433f956760a4(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_41a0433f956760a4() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_352ddd8b3cac847c() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16388,7 +16402,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_41a0433f956760a4() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_41a0433f956760a4(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16398,7 +16412,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_41a0433f956760a4(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16432,7 +16446,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_41a0433f956760a4(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16466,7 +16480,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_41a0433f956760a4(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_41a0433f956760a4(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16491,7 +16505,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16516,7 +16530,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16529,7 +16543,7 @@ intgo _wrap_dist_remote_value_ready_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16539,7 +16553,7 @@ void _wrap_dist_remote_value_cancel_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -16552,7 +16566,7 @@ long long _wrap_dist_remote_value_retain_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16562,7 +16576,7 @@ void _wrap_dist_remote_value_release_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16574,7 +16588,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_41a0433f956760a4(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16587,7 +16601,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_41a0433f956760a4(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16606,7 +16620,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_41a0433f956760a4(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16619,7 +16633,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16631,7 +16645,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_41a0433f956760a4(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16644,7 +16658,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_41a0433f956760a4(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16656,7 +16670,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_41a0433f956760a4(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16669,7 +16683,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_41a0433f956760a4
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16679,7 +16693,7 @@ void _wrap_dist_server_options_count_memory_cdist_41a0433f956760a4(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_41a0433f956760a4() {
+dist_server_options *_wrap_new_dist_server_options_cdist_352ddd8b3cac847c() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -16690,7 +16704,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_41a0433f956760a4(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16700,7 +16714,7 @@ void _wrap_delete_dist_server_options_cdist_41a0433f956760a4(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -16734,7 +16748,7 @@ _gostring_ _wrap_dist_server_create_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_41a0433f956760a4(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -16757,7 +16771,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_41a0433f956760a4(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -16791,7 +16805,7 @@ _gostring_ _wrap_dist_server_register_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -16826,7 +16840,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_41a0433f956760a4(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16847,7 +16861,7 @@ _gostring_ _wrap_dist_server_start_cdist_41a0433f956760a4(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16860,7 +16874,7 @@ _gostring_ _wrap_dist_server_target_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -16885,7 +16899,7 @@ _gostring_ _wrap_dist_server_join_cdist_41a0433f956760a4(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -16895,7 +16909,7 @@ void _wrap_dist_server_stop_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16916,7 +16930,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_41a0433f956760a4(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16929,7 +16943,7 @@ _gostring_ _wrap_dist_closure_name_cdist_41a0433f956760a4(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16942,7 +16956,7 @@ long long _wrap_dist_closure_id_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16955,7 +16969,7 @@ intgo _wrap_dist_closure_worker_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16968,7 +16982,7 @@ long long _wrap_dist_closure_cancel_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17002,7 +17016,7 @@ _gostring_ _wrap_dist_closure_read_cdist_41a0433f956760a4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17034,7 +17048,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17066,7 +17080,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17098,7 +17112,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17139,7 +17153,7 @@ _gostring_ _wrap_dist_closure_update_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17169,7 +17183,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17181,7 +17195,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_41a0433f956760a4(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17194,7 +17208,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17206,7 +17220,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_41a0433f956760
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17219,7 +17233,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_41a0433f95676
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17231,7 +17245,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_41a0433f956760a4(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17244,7 +17258,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17256,7 +17270,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_41a0433f956760a4(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17269,7 +17283,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_41a0433f956760a4(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17281,7 +17295,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_41a0433f956760a4
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17294,7 +17308,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_41a0433f956
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_41a0433f956760a4() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_352ddd8b3cac847c() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17305,7 +17319,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_41a0433f95676
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17315,7 +17329,7 @@ void _wrap_delete_dist_coordinator_options_cdist_41a0433f956760a4(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_41a0433f956760a4(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17327,7 +17341,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_41a0433f956760a4(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_41a0433f956760a4(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17352,7 +17366,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17362,7 +17376,7 @@ void _wrap_dist_coordinator_destroy_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17374,7 +17388,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_41a0433f956760a4(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17387,7 +17401,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_41a0433f956760a4(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17406,7 +17420,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_41a0433f956760a4(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17419,7 +17433,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_41a0433f956760
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_41a0433f956760a4() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_352ddd8b3cac847c() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -17430,7 +17444,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_41a0433f95676
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -17440,7 +17454,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_41a0433f956760a4(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_41a0433f956760a4(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17454,7 +17468,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_41a0433f956760a4(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17489,7 +17503,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_41a0433f956760a4(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17502,7 +17516,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_41a0433f956760a4(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -17517,7 +17531,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17562,7 +17576,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -17605,7 +17619,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17639,7 +17653,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17671,7 +17685,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_41a0433f956760a4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17703,7 +17717,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17735,7 +17749,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_41a0433f956760a4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17776,7 +17790,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17804,7 +17818,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -17834,7 +17848,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_41a0433f956760a4(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -17846,7 +17860,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_41a0433f956760a4(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17859,7 +17873,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -17871,7 +17885,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_41a0433f956760a4(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17884,7 +17898,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_41a0433f956760a4(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_41a0433f956760a4() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_352ddd8b3cac847c() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -17895,7 +17909,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_41a0433f956760a4() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_41a0433f956760a4(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -17905,7 +17919,7 @@ void _wrap_delete_dist_schedule_options_cdist_41a0433f956760a4(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17939,7 +17953,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_41a0433f956760a4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17964,7 +17978,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_41a0433f956760a4(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -17987,7 +18001,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18024,7 +18038,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_41a0433f956760a4(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18036,7 +18050,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_41a0433f956760a4(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18049,7 +18063,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_41a0433f956760a4(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18061,7 +18075,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_41a0433f956760a4(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18074,7 +18088,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_41a0433f956760a4(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18086,7 +18100,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_41a0433f956760a4(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18099,7 +18113,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_41a0433f956760a4(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18111,7 +18125,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_41a0433f956760a4(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18124,7 +18138,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_41a0433f956760a4(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18136,7 +18150,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_41a0433f956760a4(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18149,7 +18163,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18161,7 +18175,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_41a0433f956760a4(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18174,7 +18188,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18186,7 +18200,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_41a0433f956760a4(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18199,7 +18213,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18211,7 +18225,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_41a0433f956760a4(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18224,7 +18238,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_41a0433f956760a4(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18236,7 +18250,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_41a0433f956760a4(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18249,7 +18263,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_41a0433f956760a4(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18261,7 +18275,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_41a0433f956760a4(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18274,7 +18288,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_41a0433f956760a4(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18286,7 +18300,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_41a0433f956760a4(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18299,7 +18313,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_41a0433f956760a4(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18311,7 +18325,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_41a0433f956760a4(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18324,7 +18338,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_41a0433f956760a4(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18336,7 +18350,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_41a0433f956760a4(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18349,7 +18363,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_41a0433f956760a4
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_41a0433f956760a4() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_352ddd8b3cac847c() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18360,7 +18374,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_41a0433f956760a4(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_41a0433f956760a4(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18370,7 +18384,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_41a0433f956760a4(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_41a0433f956760a4(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18393,7 +18407,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_41a0433f956760a4() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_352ddd8b3cac847c() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18404,7 +18418,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_41a0433f956760a4() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_41a0433f956760a4(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_352ddd8b3cac847c(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18414,7 +18428,7 @@ void _wrap_delete_dist_topology_options_cdist_41a0433f956760a4(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18447,7 +18461,7 @@ _gostring_ _wrap_dist_topology_create_cdist_41a0433f956760a4(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -18457,7 +18471,7 @@ void _wrap_dist_topology_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18490,7 +18504,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_41a0433f956760a4(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_41a0433f956760a4(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -18500,7 +18514,7 @@ void _wrap_dist_device_assignment_destroy_cdist_41a0433f956760a4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_41a0433f956760a4(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_352ddd8b3cac847c(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -18523,7 +18537,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_41a0433f956760a4(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18536,7 +18550,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18549,7 +18563,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_41a0433f956760a4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18562,7 +18576,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_41a0433f956760a4(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18575,7 +18589,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_41a0433f956760a4(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18600,7 +18614,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_41a0433f956760a4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18625,7 +18639,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_41a0433f956760a4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18650,7 +18664,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18685,7 +18699,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_41a0433f956760a4(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18720,7 +18734,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_41a0433f956760a4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -18751,7 +18765,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_41a0433f956760a4(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_41a0433f956760a4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -18774,7 +18788,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_41a0433f956760a4(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -18787,7 +18801,7 @@ long long _wrap_dist_device_assignment_topology_cdist_41a0433f956760a4(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18800,7 +18814,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_41a0433f956760a4(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18813,7 +18827,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_41a0433f956760a4(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18840,7 +18854,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_41a0433f956760a4(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18877,7 +18891,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_41a0433f956760a4(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -18914,7 +18928,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_41a0433f956760a4(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18926,7 +18940,7 @@ void _wrap_dist_partition_kind_set_cdist_41a0433f956760a4(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18939,7 +18953,7 @@ intgo _wrap_dist_partition_kind_get_cdist_41a0433f956760a4(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18951,7 +18965,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_41a0433f956760a4(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18964,7 +18978,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_41a0433f956760a4(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -18976,7 +18990,7 @@ void _wrap_dist_partition_logical_device_set_cdist_41a0433f956760a4(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18989,7 +19003,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_41a0433f956760a4(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19001,7 +19015,7 @@ void _wrap_dist_partition_uneven_set_cdist_41a0433f956760a4(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19014,7 +19028,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_41a0433f956760a4(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_41a0433f956760a4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19026,7 +19040,7 @@ void _wrap_dist_partition_spmd_set_cdist_41a0433f956760a4(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19039,7 +19053,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_41a0433f956760a4(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_41a0433f956760a4() {
+dist_partition *_wrap_new_dist_partition_cdist_352ddd8b3cac847c() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -19050,7 +19064,7 @@ dist_partition *_wrap_new_dist_partition_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -19060,7 +19074,7 @@ void _wrap_delete_dist_partition_cdist_41a0433f956760a4(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_41a0433f956760a4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19074,7 +19088,7 @@ void _wrap_dist_partition_set_shape_cdist_41a0433f956760a4(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_41a0433f956760a4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19088,7 +19102,7 @@ void _wrap_dist_partition_set_dimensions_cdist_41a0433f956760a4(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_41a0433f956760a4(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19109,7 +19123,7 @@ _gostring_ _wrap_dist_partition_check_cdist_41a0433f956760a4(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_41a0433f956760a4(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_352ddd8b3cac847c(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -19121,7 +19135,7 @@ void _wrap_dist_split_options_uneven_set_cdist_41a0433f956760a4(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_41a0433f956760a4(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_352ddd8b3cac847c(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19134,7 +19148,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_41a0433f956760a4(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_41a0433f956760a4() {
+dist_split_options *_wrap_new_dist_split_options_cdist_352ddd8b3cac847c() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -19145,7 +19159,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_41a0433f956760a4(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_352ddd8b3cac847c(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -19155,7 +19169,7 @@ void _wrap_delete_dist_split_options_cdist_41a0433f956760a4(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19182,7 +19196,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_41a0433f956760a4(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19207,7 +19221,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_41a0433f956760a4(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19220,7 +19234,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_41a0433f956760a4(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_41a0433f956760a4(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -19233,7 +19247,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_41a0433f956760a4(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_41a0433f956760a4(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -19256,7 +19270,7 @@ _gostring_ _wrap_dist_value_partition_cdist_41a0433f956760a4(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -19268,7 +19282,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_41a0433f956760a4(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19281,7 +19295,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_41a0433f956760a4(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19293,7 +19307,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_41a0433f956760a4(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19306,7 +19320,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_41a0433f956760a4(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_41a0433f956760a4() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_352ddd8b3cac847c() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19317,7 +19331,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19327,7 +19341,7 @@ void _wrap_delete_dist_devices_options_cdist_41a0433f956760a4(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_41a0433f956760a4(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19339,7 +19353,7 @@ void _wrap_dist_devices_options_add_result_cdist_41a0433f956760a4(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19373,7 +19387,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_41a0433f956760a4(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_41a0433f956760a4(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_352ddd8b3cac847c(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19386,7 +19400,7 @@ intgo _wrap_dist_device_replica_cdist_41a0433f956760a4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19418,7 +19432,7 @@ _gostring_ _wrap_dist_device_axis_cdist_41a0433f956760a4(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -19448,7 +19462,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_41a0433f956760a4(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_41a0433f956760a4(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -19460,7 +19474,7 @@ void _wrap_dist_halo_ndim_set_cdist_41a0433f956760a4(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19473,7 +19487,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_41a0433f956760a4() {
+dist_halo *_wrap_new_dist_halo_cdist_352ddd8b3cac847c() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -19484,7 +19498,7 @@ dist_halo *_wrap_new_dist_halo_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -19494,7 +19508,7 @@ void _wrap_delete_dist_halo_cdist_41a0433f956760a4(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19508,7 +19522,7 @@ void _wrap_dist_halo_set_parts_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19522,7 +19536,7 @@ void _wrap_dist_halo_set_low_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19536,7 +19550,7 @@ void _wrap_dist_halo_set_high_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -19550,7 +19564,7 @@ void _wrap_dist_halo_set_edges_cdist_41a0433f956760a4(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_41a0433f956760a4(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -19585,7 +19599,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_41a0433f956760a4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_41a0433f956760a4(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -19622,7 +19636,7 @@ _gostring_ _wrap_dist_reshard_cdist_41a0433f956760a4(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_41a0433f956760a4(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -19651,7 +19665,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_41a0433f956760a4(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19671,7 +19685,7 @@ intgo _wrap_fail_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19691,7 +19705,7 @@ intgo _wrap_fail_as_told_cdist_41a0433f956760a4(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19716,7 +19730,7 @@ _gostring_ _wrap_rpc_arguments_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_41a0433f956760a4(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_352ddd8b3cac847c(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -19729,7 +19743,7 @@ _gostring_ _wrap_Text_text_cdist_41a0433f956760a4(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19752,7 +19766,7 @@ _gostring_ _wrap_Text_explain_cdist_41a0433f956760a4(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -19775,7 +19789,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_41a0433f956760a4(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -19798,7 +19812,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_41a0433f956760a4(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -19821,7 +19835,7 @@ _gostring_ _wrap_Text_describe_value_cdist_41a0433f956760a4(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -19844,7 +19858,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_41a0433f956760a4(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -19867,7 +19881,7 @@ _gostring_ _wrap_Text_write_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -19890,7 +19904,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_41a0433f956760a4(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -19913,7 +19927,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_41a0433f956760a4(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19943,7 +19957,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_41a0433f956760a4(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_41a0433f956760a4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -19966,7 +19980,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_41a0433f956760a4(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_41a0433f956760a4(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_352ddd8b3cac847c(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19994,7 +20008,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_41a0433f956760a4(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_41a0433f956760a4() {
+Text *_wrap_new_Text_cdist_352ddd8b3cac847c() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -20005,7 +20019,7 @@ Text *_wrap_new_Text_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_Text_cdist_41a0433f956760a4(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_352ddd8b3cac847c(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -20015,7 +20029,7 @@ void _wrap_delete_Text_cdist_41a0433f956760a4(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20038,7 +20052,7 @@ _gostring_ _wrap_Stragglers_read_cdist_41a0433f956760a4(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20051,7 +20065,7 @@ long long _wrap_Stragglers_size_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20066,7 +20080,7 @@ intgo _wrap_Stragglers_collective_cdist_41a0433f956760a4(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20081,7 +20095,7 @@ intgo _wrap_Stragglers_group_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20096,7 +20110,7 @@ intgo _wrap_Stragglers_replica_cdist_41a0433f956760a4(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20111,7 +20125,7 @@ intgo _wrap_Stragglers_worker_cdist_41a0433f956760a4(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20126,7 +20140,7 @@ long long _wrap_Stragglers_rounds_cdist_41a0433f956760a4(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20141,7 +20155,7 @@ long long _wrap_Stragglers_times_last_cdist_41a0433f956760a4(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20156,7 +20170,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_41a0433f956760a4(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20171,7 +20185,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_41a0433f956760a4(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_41a0433f956760a4(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -20186,7 +20200,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_41a0433f956760a4(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_41a0433f956760a4() {
+Stragglers *_wrap_new_Stragglers_cdist_352ddd8b3cac847c() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -20197,7 +20211,7 @@ Stragglers *_wrap_new_Stragglers_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -20207,7 +20221,7 @@ void _wrap_delete_Stragglers_cdist_41a0433f956760a4(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_352ddd8b3cac847c(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20220,7 +20234,7 @@ long long _wrap_Numbers_size_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20235,7 +20249,7 @@ long long _wrap_Numbers_at_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20247,7 +20261,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_41a0433f956760a4(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20259,7 +20273,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_41a0433f956760a4(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20271,7 +20285,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_41a0433f956760a4(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20283,7 +20297,7 @@ void _wrap_Numbers_topology_serialized_cdist_41a0433f956760a4(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20295,7 +20309,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_41a0433f956760a4(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20322,7 +20336,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_41a0433f956760a4(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20349,7 +20363,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_41a0433f956760a
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20361,7 +20375,7 @@ void _wrap_Numbers_partition_shape_cdist_41a0433f956760a4(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20373,7 +20387,7 @@ void _wrap_Numbers_partition_dimensions_cdist_41a0433f956760a4(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_41a0433f956760a4(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20398,7 +20412,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_41a0433f956760a4(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -20438,7 +20452,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_41a0433f956760a4(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_41a0433f956760a4(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -20461,7 +20475,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_41a0433f956760a4(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_41a0433f956760a4() {
+Numbers *_wrap_new_Numbers_cdist_352ddd8b3cac847c() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -20472,7 +20486,7 @@ Numbers *_wrap_new_Numbers_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_Numbers_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_352ddd8b3cac847c(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -20482,7 +20496,7 @@ void _wrap_delete_Numbers_cdist_41a0433f956760a4(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_41a0433f956760a4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -20507,7 +20521,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_41a0433f956760a4(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -20538,7 +20552,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_41a0433f956760a4(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -20565,7 +20579,7 @@ void _wrap_tensor_at_cdist_41a0433f956760a4(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -20579,7 +20593,7 @@ void _wrap_set_number_at_cdist_41a0433f956760a4(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_41a0433f956760a4(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_352ddd8b3cac847c(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -20600,7 +20614,7 @@ void _wrap_Destinations_add_cdist_41a0433f956760a4(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_41a0433f956760a4(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_352ddd8b3cac847c(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -20613,7 +20627,7 @@ dist_destination *_wrap_Destinations_get_cdist_41a0433f956760a4(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_41a0433f956760a4() {
+Destinations *_wrap_new_Destinations_cdist_352ddd8b3cac847c() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -20624,7 +20638,7 @@ Destinations *_wrap_new_Destinations_cdist_41a0433f956760a4() {
 }
 
 
-void _wrap_delete_Destinations_cdist_41a0433f956760a4(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_352ddd8b3cac847c(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -20634,7 +20648,7 @@ void _wrap_delete_Destinations_cdist_41a0433f956760a4(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20672,7 +20686,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_41a0433f956760a4(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20710,7 +20724,7 @@ _gostring_ _wrap_quick_broadcast_cdist_41a0433f956760a4(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_41a0433f956760a4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -20738,7 +20752,7 @@ _gostring_ _wrap_run_until_cdist_41a0433f956760a4(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_41a0433f956760a4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
