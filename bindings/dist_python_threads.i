@@ -15,9 +15,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cxxabi.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 
 namespace dist_swig {
 
@@ -37,14 +39,82 @@ static bool python_gone() { return (finalizing() && !is_finalizer) || interprete
   for (;;) pause();
 }
 
+/* Replicas that leave a collective at the same time all want the GIL, and a thread that CPython lets wait for it sleeps:
+   waking it takes longer than most Python functions need the GIL between two collectives. So a thread that takes the GIL
+   here first waits, for kSpin at most, until the last one that took it here has released it.
+
+   holder is only a hint. It is wrong if a thread releases the GIL in another way, in time.sleep() for example; another
+   thread then waits once for nothing, and becomes the holder. */
+class Turn {
+ public:
+  static void wait() {
+    if (claim()) return;
+    if (spinners_.fetch_add(1, std::memory_order_relaxed) < most_spinners()) {
+      const std::chrono::steady_clock::time_point end = std::chrono::steady_clock::now() + kSpin;
+      do {
+        for (int i = 0; i < 32; i++) {
+          if (holder_.load(std::memory_order_relaxed) == 0 && claim()) {
+            spinners_.fetch_sub(1, std::memory_order_relaxed);
+            return;
+          }
+          pause_cpu();
+        }
+      } while (std::chrono::steady_clock::now() < end);
+    }
+    spinners_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  /* This thread has the GIL. */
+  static void begin() { holder_.store(self(), std::memory_order_relaxed); }
+  /* It has released the GIL. */
+  static void end() {
+    uintptr_t mine = self();
+    (void)holder_.compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::chrono::microseconds kSpin{30};
+
+  static uintptr_t self() {
+    static thread_local char mine;
+    return reinterpret_cast<uintptr_t>(&mine);
+  }
+  static bool claim() {
+    uintptr_t nobody = 0;
+    return holder_.compare_exchange_strong(nobody, self(), std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  static void pause_cpu() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+  /* One CPU stays free for the holder. */
+  static int most_spinners() {
+    static const int most = [] {
+      cpu_set_t cpus;
+      return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) - 1 : 0;
+    }();
+    return most;
+  }
+
+  static std::atomic<uintptr_t> holder_;
+  static std::atomic<int> spinners_;
+};
+std::atomic<uintptr_t> Turn::holder_;
+std::atomic<int> Turn::spinners_;
+constexpr std::chrono::microseconds Turn::kSpin;
+
 /* Calls `take`, which takes the GIL. */
 template <class Take> void take_gil(Take take) {
   if (python_gone()) block();
+  Turn::wait();
   try {
     take();
   } catch (abi::__forced_unwind &) { /* finalization began meanwhile */
     block();
   }
+  Turn::begin();
 }
 
 /* A libdist thread gets its Python thread state at its first callback and keeps it until it ends: creating one for
@@ -57,6 +127,7 @@ class Attachment {
     take_gil([&] { state = PyGILState_Ensure(); });
     PyGILState_Release(PyGILState_LOCKED); /* the one of hold() */
     PyGILState_Release(state);
+    Turn::end();
   }
   void hold() {
     (void)PyGILState_Ensure();
@@ -85,18 +156,20 @@ static thread_local Attachment attachment;
 class Attached {
  public:
   Attached() {
-    bool foreign = false;
-    take_gil([&] {
-      foreign = PyGILState_GetThisThreadState() == nullptr;
+    PyThreadState *const known = PyGILState_GetThisThreadState();
+    if (known != nullptr && PyGILState_Check()) { /* this thread has the GIL */
       state_ = PyGILState_Ensure();
-    });
-    if (foreign) attachment.hold();
+      return;
+    }
+    take_gil([&] { state_ = PyGILState_Ensure(); });
+    if (known == nullptr) attachment.hold();
   }
   ~Attached() { end(); }
   Attached(const Attached &) = delete;
   Attached &operator=(const Attached &) = delete;
   void end() {
     if (!ended_) PyGILState_Release(state_);
+    if (!ended_ && state_ == PyGILState_UNLOCKED) Turn::end();
     ended_ = true;
   }
 
@@ -111,6 +184,7 @@ class Released {
   Released() {
     if (finalizing()) is_finalizer = true; /* no other thread can have the GIL now */
     state_ = PyEval_SaveThread();
+    Turn::end();
   }
   ~Released() { end(); }
   Released(const Released &) = delete;
