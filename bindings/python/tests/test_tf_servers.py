@@ -11,6 +11,7 @@ from servers_together import TfCluster
 
 import libdist
 import libdist.tf as tf
+from libdist.tf._job import reporting_losses
 
 SPEC = {"worker": ["localhost:1"], "ps": ["localhost:2"], "chief": ["localhost:3"]}
 
@@ -120,6 +121,17 @@ class Servers(unittest.TestCase):
                     if isinstance(error, ValueError):
                         self.assertIsInstance(raised.exception, ValueError)
         self.coordinator.join()
+
+    def test_all_reports_of_a_lost_parameter_server_are_recognized(self):
+        for text in (
+            "parameter server 0 at 127.0.0.1:7 is lost, and its variables with it: restore from a checkpoint (why)",
+            "parameter server 1 at ps-1.local:7 is lost with its variables (why). Restore from a checkpoint.",
+        ):
+            with self.assertRaises(tf.errors.UnavailableError), reporting_losses():
+                raise libdist.Aborted(text)
+        with self.assertRaises(libdist.Aborted) as raised, reporting_losses():
+            raise libdist.Aborted("the closure's own reason")
+        self.assertNotIsInstance(raised.exception, libdist.Unavailable)
 
     def test_a_lost_parameter_server(self):
         with self.strategy.scope():

@@ -10,7 +10,8 @@ from typing import Any, Callable, Iterator
 
 import libdist
 
-_LOST = re.compile(r"parameter server \d+ at .* is lost, and its variables with it")
+# A closure can fail with Aborted too, and no field of an error tells the two apart.
+_LOST = re.compile(r"parameter server \d+ at \S+ is lost\b")
 
 
 class ParameterServerLost(libdist.Unavailable, libdist.Aborted):
