@@ -65,7 +65,7 @@ int BasicGroup<Sync>::rank(int seat) const noexcept {
 
 template <class Sync>
 void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
-  deadline_ = deadline;
+  if (deadline.at_ns != deadline_.at_ns || deadline.given_ns != deadline_.given_ns) deadline_ = deadline;
   // acquire, relaxed and release suffice because no member is inside. The members' fields became visible to
   // this thread when the last run ended, and become visible to members when the next one starts. Only
   // cancel() may be called at any time, and it reads none of them.
@@ -84,7 +84,7 @@ void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
   }
   first_ = members_[0].round;
   // relaxed: it becomes visible to the members when the run starts.
-  run_.store(run_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  run_.store(run() + 1, std::memory_order_relaxed);
 }
 
 template <class Sync>
@@ -290,14 +290,14 @@ Status BasicGroup<Sync>::finish_in_crowd(int me) noexcept {
 }
 
 template <class Sync>
-void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure) noexcept {
+void BasicGroup<Sync>::leave(int me, uint32_t run, Status returned, const ErrorRecord& failure) noexcept {
   MemberState& member = members_[me];
   if (!returned.ok()) {
     Sync::writing(member.failure);
     member.failure = failure;
   }
   member.departure.returned = returned.code();
-  mark_left(me);
+  mark_left(me, run);
   if (poisoned()) return;
   outgoing_signature(me) = member.departure;
   publish(me);
@@ -314,8 +314,7 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
 
 // Wakes threads that wait for work in which this member has not taken part. The order is that of Word.
 template <class Sync>
-void BasicGroup<Sync>::mark_left(int me) noexcept {
-  const uint32_t run = run_.load(std::memory_order_relaxed);
+void BasicGroup<Sync>::mark_left(int me, uint32_t run) noexcept {
   if (policy_.asymmetric) {
     members_[me].left.store(run, std::memory_order_release);
     Sync::compiler_barrier();

@@ -283,7 +283,13 @@ class BasicGroup final : public Rendezvous {
 
   // The member has left its function. If `returned` is not OK, `failure` is the reason. Peers that wait for
   // the member, now or later, fail immediately.
-  void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
+  void leave(int me, Status returned, const ErrorRecord& failure) noexcept {
+    leave(me, run(), returned, failure);
+  }
+  // The same for a caller that knows run() already, which saves the member a transfer of that cache line.
+  void leave(int me, uint32_t run, Status returned, const ErrorRecord& failure) noexcept;
+  // The number of the current run.
+  uint32_t run() const noexcept { return run_.load(std::memory_order_relaxed); }
 
   // Any thread. Fails the run's rounds with this report, unless they have already failed.
   void condemn(const ErrorRecord& why) noexcept;
@@ -308,7 +314,7 @@ class BasicGroup final : public Rendezvous {
   // From now on, a member that leaves wakes the threads that wait for progress.
   void watch_departures() noexcept { watched_.store(true, std::memory_order_relaxed); }
   bool has_left(int rank) const noexcept {
-    return members_[rank].left.load(std::memory_order_acquire) == run_.load(std::memory_order_relaxed);
+    return members_[rank].left.load(std::memory_order_acquire) == run();
   }
   // The signature of a member that has left; *out_failure is NULL if it did not fail.
   const Signature& departed(int rank, const ErrorRecord** out_failure) const noexcept {
@@ -460,7 +466,7 @@ class BasicGroup final : public Rendezvous {
   void write_report(uint32_t round, Trouble trouble, int64_t waited_ns) noexcept;
   void wake_all() noexcept;
   void log_waiting(int me, int peer, int64_t waited_ns) const noexcept;
-  void mark_left(int me) noexcept;
+  void mark_left(int me, uint32_t run) noexcept;
 
   Memory& memory_;
   const int size_;
@@ -474,12 +480,13 @@ class BasicGroup final : public Rendezvous {
   const int64_t timeout_ns_;
   MemberState* members_ = nullptr;
   EagerPayload* eager_ = nullptr;  // two for each member; NULL if oversubscribed
-  // Written at most once in a run.
+  // A run without a deadline does not write this line, so members keep their copies of it.
   alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
-  Atomic<uint32_t> run_{0};                     // runs so far
+  uint32_t failures_ = 0;  // failed runs
+  RunDeadline deadline_;   // of the current run
+  // Every run writes this line when it begins.
+  alignas(kApart) Atomic<uint32_t> run_{0};     // runs so far
   uint32_t first_ = 0;                          // rounds before this run
-  uint32_t failures_ = 0;                       // failed runs
-  RunDeadline deadline_;                        // of the current run
   alignas(kApart) BasicCrowd<Sync> crowd_;      // used if oversubscribed
   alignas(kApart) Atomic<uint32_t> asleep_{0};  // number of members that sleep until others arrive
   alignas(kApart) Word progress_;               // of asynchronous and planned work

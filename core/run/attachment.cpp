@@ -63,6 +63,8 @@ Status Replica::attach() noexcept {
 }
 
 void Replica::come_back() noexcept {
+  // Only the thread itself writes its own id. A load is cheaper than a compare-and-swap that fails.
+  if (thread_.load(std::memory_order_relaxed) == this_thread()) return;
   for (;;) {
     // The acquire keeps this load before the checks, so a later change ends the sleep.
     const uint32_t seen = detached_.value.load(std::memory_order_acquire);

@@ -190,6 +190,7 @@ void ReplicaPool::close_run() noexcept {
 
 void ReplicaPool::open_run() noexcept {
   begin_groups({});
+  group_run_ = group_.run();
   if (options_.workers != nullptr) options_.workers->begin_run({});
   ++run_;
   open_ = true;

@@ -165,7 +165,7 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
     if (seat.error.culprit.replica == kNoReplica && seat.error.collective == 0 && !seat.error.of_all)
       seat.error.culprit = seat.replica.name();
   }
-  group_.leave(seat.replica.rank(), status, seat.error);
+  group_.leave(seat.replica.rank(), group_run_, status, seat.error);
   subgroups_.leave(seat.replica.rank(), status, seat.error);
   if (!status.ok() && !teams_.empty()) tell_teams(seat);
   seat.finished.publish(run_, group_.policy());
@@ -429,9 +429,12 @@ template <bool kCounted>
   }
   if (options_.workers != nullptr) [[unlikely]]
     options_.workers->begin_run(deadline);
-  body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
-  if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();
+  // The replicas look at this cache line all the time, so it is written at once.
+  const int cpu = options_.threads == DIST_THREADS_CALLER ? current_cpu() : caller_cpu_;
+  body_ = body;
+  caller_cpu_ = cpu;
+  group_run_ = group_.run();
   ++run_;
   started_.publish(run_, group_.policy());
   if (Tenant* const tenant = tenant_.load(std::memory_order_relaxed); tenant != nullptr) [[unlikely]]

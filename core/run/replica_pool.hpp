@@ -401,8 +401,10 @@ class ReplicaPool {
   int caller_cpu_ = -1;           // CPU of replica 0 when the run began, if it is the caller
   Body body_{};
   std::atomic<Tenant*> tenant_{nullptr};  // uses the replicas between runs; may be NULL
-  Tenant* lender_ = nullptr;           // the tenant that the current turn got the replicas from; NULL: none
-  std::atomic<bool> stopping_{false};  // threads end after the latest run
+  uint32_t group_run_ = 0;                // the run's number in group_
+  // The rest is not read when a run begins.
+  alignas(kCacheLine) Tenant* lender_ = nullptr;  // gave the replicas to the current turn; NULL: none
+  std::atomic<bool> stopping_{false};             // threads end after the latest run
   // For host threads; protected by lock_ unless atomic.
   alignas(kApart) Word changed_;  // counts changes of the members below that threads wait for
   bool open_ = false;
