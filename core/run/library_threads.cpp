@@ -96,7 +96,7 @@ bool ReplicaPool::await_run(Seat& seat, uint32_t seen) {
     return started() || stopping_.load(std::memory_order_seq_cst) ||
            tenant_.load(std::memory_order_seq_cst) != nullptr;
   };
-  if (!spin_until(policy, next)) {
+  if (!spin_until(policy, next, caller_in_the_way_)) {
     do {
       started_.sleep(seen, -1, policy, next);
     } while (!next());

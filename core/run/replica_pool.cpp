@@ -59,6 +59,8 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       host_(host),
       options_(options),
       outer_(options.outer),
+      caller_in_the_way_(options.threads == DIST_THREADS_LIBRARY &&
+                         options.num_replicas + 1 > options.usable_cpus),
       here_(options.num_replicas),
       pins_(memory),
       teams_(&memory) {
@@ -248,7 +250,7 @@ bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
   const WaitPolicy& policy = group_.policy();
   Word& word = seat.finished;
   const auto done = [&] { return word.value.load(std::memory_order_seq_cst) == run_; };
-  while (!spin_until(policy, done)) {
+  while (!spin_until(policy, done, caller_in_the_way_)) {
     if (memory_.forked()) return false;
     const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host_.now_ns();
     if (deadline_ns != 0 && left <= 0) return false;

@@ -376,7 +376,10 @@ class ReplicaPool {
   const Host host_;
   const Options options_;
   const ReplicaPool* outer_;  // the pool whose runs contain this one's; NULL: none
-  WipedWords here_;           // by replica: the thread that runs its function
+  // The caller of a run only waits, and there is no CPU for it besides the replicas'. Then it and the idle
+  // replicas yield after every look, because each of them may have the CPU that the other one needs.
+  const bool caller_in_the_way_;
+  WipedWords here_;  // by replica: the thread that runs its function
   Seat* seats_ = nullptr;
   int made_ = 0;          // number of constructed seats
   mutable RunPins pins_;  // used if these runs are not nested in others
