@@ -81,6 +81,9 @@ class RowPass final : public Pass {
   }
 
  private:
+  static constexpr int64_t kRowsAhead = 16;
+  static constexpr std::size_t kNearBytes = std::size_t{1} << 20;  // these stay in a cache
+
   // The number of examples that no batch has taken yet.
   int64_t left() const noexcept { return in_row_ == 0 ? 0 : (rows_ - row_) * in_row_ - example_; }
 
@@ -95,6 +98,16 @@ class RowPass final : public Pass {
   int64_t source_row(int64_t index) noexcept {
     const int64_t at = recipe_.division.elements.first + index * recipe_.division.elements.step;
     return shuffle_ ? shuffle_->at(at) : at;
+  }
+
+  // Fetches the beginning of a row that a shuffled pass will read soon; the CPU itself fetches the rest. Without
+  // this, the pass would wait for memory at each row.
+  void fetch_row(int64_t index, const std::byte* rows, std::size_t row_bytes) noexcept {
+    constexpr std::size_t kLine = 64;
+    constexpr std::size_t kMost = 4 * kLine;
+    if (index >= rows_) return;
+    const std::byte* const row = rows + static_cast<std::size_t>(source_row(index)) * row_bytes;
+    for (std::size_t at = 0; at < std::min(row_bytes, kMost); at += kLine) __builtin_prefetch(row + at);
   }
 
   // For rows that are batches.
@@ -130,11 +143,13 @@ class RowPass final : public Pass {
     const std::size_t example_bytes = row_bytes / static_cast<std::size_t>(in_row_);
     const auto* const rows = static_cast<const std::byte*>(tensor.data);
     const bool in_order = !shuffle_ && recipe_.division.elements.step == 1;
+    const bool fetches = shuffle_ && size.bytes > kNearBytes;
     const auto write = [&](std::byte* to, Part part) {
       const int64_t end = example_ + part.first + part.count;
       for (int64_t at = example_ + part.first; at < end;) {
         const int64_t inside = at % in_row_;
         const int64_t count = in_order ? end - at : std::min(in_row_ - inside, end - at);
+        if (fetches) fetch_row(row_ + at / in_row_ + kRowsAhead, rows, row_bytes);
         const std::byte* const row =
             rows + static_cast<std::size_t>(source_row(row_ + at / in_row_)) * row_bytes;
         const std::size_t bytes = static_cast<std::size_t>(count) * example_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/input/shuffle.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <numeric>
@@ -41,8 +42,15 @@ Shuffle::Shuffle(std::pmr::memory_resource& memory, uint64_t seed, uint64_t pass
 std::span<const int64_t> Shuffle::take(int64_t count) noexcept {
   const std::size_t first = taken_;
   const std::size_t end = first + static_cast<std::size_t>(count);
-  for (; taken_ < end; ++taken_) {
-    std::swap(order_[taken_], order_[taken_ + random_.below(order_.size() - taken_)]);
+  while (taken_ < end) {
+    std::size_t partners[kTogether];
+    const std::size_t steps = std::min(kTogether, end - taken_);
+    for (std::size_t i = 0; i < steps; ++i) {
+      partners[i] = taken_ + i + random_.below(order_.size() - taken_ - i);
+      __builtin_prefetch(&order_[partners[i]], 1);
+    }
+    for (std::size_t i = 0; i < steps; ++i) std::swap(order_[taken_ + i], order_[partners[i]]);
+    taken_ += steps;
   }
   return std::span(order_).subspan(first, end - first);
 }

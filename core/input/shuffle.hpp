@@ -9,9 +9,14 @@
 // and the finalizer of SplitMix64 as mix. below(bound) masks a draw to the bits of bound - 1 and repeats
 // until the result is less than bound, so all values are equally likely.
 //
+// A draw does not depend on the swaps before it. So several steps draw first and prefetch the entries that they
+// will swap: in a long pass these entries are not in a cache.
+//
 // Invariant: this must never change, because orders are part of a training run.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
@@ -38,14 +43,18 @@ class Shuffle {
   Shuffle(std::pmr::memory_resource& memory, uint64_t seed, uint64_t pass, int64_t n);
   // The next `count` entries of the permutation, or as many as are left. Valid as long as the Shuffle.
   std::span<const int64_t> take(int64_t count) noexcept;
-  // Entry `index` of the permutation. The entries before it are drawn too.
+  // Entry `index` of the permutation. The entries before it are drawn too, and some after it.
   int64_t at(int64_t index) noexcept {
     const auto wanted = static_cast<std::size_t>(index);
-    if (wanted >= taken_) take(static_cast<int64_t>(wanted - taken_) + 1);
+    if (wanted >= taken_) [[unlikely]]
+      take(static_cast<int64_t>(std::min(order_.size(), wanted + kBlock) - taken_));
     return order_[wanted];
   }
 
  private:
+  static constexpr std::size_t kTogether = 32;  // steps that draw before the first of them swaps
+  static constexpr std::size_t kBlock = 64;     // steps that at() takes
+
   CounterRandom random_;
   std::pmr::vector<int64_t> order_;
   std::size_t taken_ = 0;

@@ -86,6 +86,21 @@ void shuffle_known_answers(void**) {
   assert_true(order(0, 0, 10, 10) == (std::vector<int64_t>{3, 7, 1, 5, 2, 8, 9, 6, 0, 4}));
 }
 
+// Shuffle draws several numbers before it swaps.
+void shuffle_equals_a_loop_that_draws_and_swaps(void**) {
+  for (const int64_t n : {31, 32, 33, 1000}) {
+    std::vector<int64_t> expected(static_cast<std::size_t>(n));
+    std::iota(expected.begin(), expected.end(), 0);
+    CounterRandom random(9, 4);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      std::swap(expected[i], expected[i + random.below(expected.size() - i)]);
+    assert_true(order(9, 4, n, 5) == expected);
+    Shuffle shuffle(*std::pmr::new_delete_resource(), 9, 4, n);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      assert_int_equal(shuffle.at(static_cast<int64_t>(i)), expected[i]);
+  }
+}
+
 void shuffle_is_a_permutation_whatever_the_batch_size(void**) {
   for (const int64_t n : {0, 1, 2, 3, 64, 1000, 4099}) {
     const auto whole = order(7, 3, n, std::max<int64_t>(n, 1));
@@ -342,6 +357,7 @@ int main() {
       cmocka_unit_test(parts_of_the_documented_cases),
       cmocka_unit_test(parts_of_the_largest_batches_do_not_overflow),
       cmocka_unit_test(shuffle_known_answers),
+      cmocka_unit_test(shuffle_equals_a_loop_that_draws_and_swaps),
       cmocka_unit_test(shuffle_is_a_permutation_whatever_the_batch_size),
       cmocka_unit_test(shuffle_differs_by_seed_pass_and_length),
       cmocka_unit_test(shuffle_is_not_biased),
