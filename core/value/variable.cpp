@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/value/variable.hpp"
 
-#include <cstdio>
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <new>
+#include <string_view>
 
 #include "core/base/text.hpp"
 #include "core/kernel/in_place.hpp"
@@ -94,16 +98,40 @@ Variable::Variable(Memory& memory, const VariableHome& home, const VariableOptio
       aggregation_(options.aggregation),
       trainable_(is_trainable(options)),
       dtype_(initial.dtype),
+      ndim_(initial.ndim),
+      num_copies_(mirrored() ? home.replicas->local() : 1),
       size_(size),
-      shape_(initial.shape, initial.shape + initial.ndim, &memory),
       names_(&memory),
-      copies_(&memory) {
+      step_(std::max(kCopyAlign, (size.bytes + kCopyAlign - 1) / kCopyAlign * kCopyAlign)) {
+  std::copy_n(initial.shape, ndim_, shape_.begin());
   size_.contiguous = true;
-  names_.emplace_back(options.name);
+  name_copies(options.name);
+  if (step_ > most_of<std::byte>() / static_cast<std::size_t>(num_copies_)) throw std::bad_alloc();
+  copies_ =
+      static_cast<std::byte*>(memory.allocate(static_cast<std::size_t>(num_copies_) * step_, kCopyAlign));
+  for (int32_t copy = 0; copy < num_copies_; ++copy) copy_elements(initial, component(LocalReplica{copy}));
 }
 
-Variable::~Variable() {
-  for (std::byte* copy : copies_) memory().free(copy, size_.bytes, kCopyAlign);
+Variable::~Variable() { memory().free(copies_, static_cast<std::size_t>(num_copies_) * step_, kCopyAlign); }
+
+void Variable::name_copies(const char* name) {
+  constexpr std::string_view kSuffix = "/replica_";
+  constexpr std::size_t kDigits = 3;
+  static_assert(DIST_MAX_REPLICAS < 1000);
+  const std::string_view first(name);
+  names_.reserve(static_cast<std::size_t>(num_copies_) * (first.size() + kSuffix.size() + kDigits + 1));
+  names_.append(first);
+  for (int32_t copy = 1; copy < num_copies_; ++copy) {
+    char digits[kDigits];
+    names_.append(1, '\0').append(first).append(kSuffix);
+    names_.append(digits, std::to_chars(digits, digits + kDigits, copy).ptr);
+  }
+}
+
+const char* Variable::copy_name(int32_t copy) const noexcept {
+  const char* name = names_.c_str();
+  for (; copy > 0; --copy) name += std::strlen(name) + 1;
+  return name;
 }
 
 Status Variable::create(Memory& memory, const VariableHome& home, const VariableOptions& options,
@@ -114,24 +142,8 @@ Status Variable::create(Memory& memory, const VariableHome& home, const Variable
   TensorSize size;
   DIST_TRY(check_tensor(initial, "initial", &size));
   DIST_TRY(check(home, named, named.name, initial.dtype));
-  Ref<Variable> variable = make_counted<Variable>(memory, home, named, initial, size);
-  variable->make_copies(initial, variable->mirrored() ? home.replicas->local() : 1);
-  *out = std::move(variable);
+  *out = make_counted<Variable>(memory, home, named, initial, size);
   return kOk;
-}
-
-void Variable::make_copies(const dist_tensor& initial, int32_t count) {
-  copies_.reserve(static_cast<std::size_t>(count));
-  names_.reserve(static_cast<std::size_t>(count));
-  for (int32_t copy = 0; copy < count; ++copy) {
-    if (copy > 0) {
-      char suffix[32];
-      std::snprintf(suffix, sizeof suffix, "/replica_%d", copy);
-      names_.emplace_back(names_[0]).append(suffix);
-    }
-    copies_.push_back(static_cast<std::byte*>(memory().allocate(size_.bytes, kCopyAlign)));
-    copy_elements(initial, component(LocalReplica{copy}));
-  }
 }
 
 bool Variable::made_with(const VariableOptions& options) const noexcept {
@@ -147,7 +159,7 @@ const char* Variable::class_name() const noexcept {
 
 dist_tensor Variable::component(LocalReplica replica) const noexcept {
   const std::size_t copy = mirrored() ? index(replica) : 0;
-  return {copies_[copy], dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), nullptr};
+  return {copies_ + copy * step_, dtype_, ndim_, shape_.data(), nullptr};
 }
 
 Status Variable::component(GlobalReplica replica, const char* call, dist_tensor* out) const noexcept {

@@ -5,11 +5,11 @@
 // Invariant: at most one thread writes to a copy at a time. The caller ensures that; a Variable has no lock.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <string>
-#include <vector>
 
 #include "core/base/live_handles.hpp"
 #include "core/base/memory.hpp"
@@ -43,11 +43,9 @@ class Variable final : public Counted {
   static Status create(Memory& memory, const VariableHome& home, const VariableOptions& options,
                        const dist_tensor& initial, Ref<Variable>* out);
 
-  const char* name() const noexcept { return names_[0].c_str(); }
+  const char* name() const noexcept { return names_.c_str(); }
   // "w", "w/replica_1" ...
-  const char* copy_name(int32_t copy) const noexcept {
-    return names_[static_cast<std::size_t>(copy)].c_str();
-  }
+  const char* copy_name(int32_t copy) const noexcept;
   int32_t synchronization() const noexcept { return synchronization_; }
   int32_t aggregation() const noexcept { return aggregation_; }
   bool trainable() const noexcept { return trainable_; }
@@ -56,7 +54,7 @@ class Variable final : public Counted {
   // The kind of the strategy that created the variable.
   int32_t strategy_kind() const noexcept { return home_.strategy_kind; }
   int32_t num_replicas() const noexcept { return home_.replicas->local(); }
-  int32_t num_copies() const noexcept { return static_cast<int32_t>(copies_.size()); }
+  int32_t num_copies() const noexcept { return num_copies_; }
 
   // The name of TensorFlow's class: MirroredVariable, SyncOnReadVariable, AggregatingVariable (central
   // storage), or Variable (one-device and default strategies).
@@ -109,17 +107,21 @@ class Variable final : public Counted {
   Variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
            const dist_tensor& initial, const TensorSize& size);
   ~Variable() override;
-  void make_copies(const dist_tensor& initial, int32_t count);
+  void name_copies(const char* name);
 
   const VariableHome home_;
   const int32_t synchronization_;
   const int32_t aggregation_;
   const bool trainable_;
-  dist_dtype dtype_;
+  const dist_dtype dtype_;
+  const int32_t ndim_;
+  const int32_t num_copies_;
   TensorSize size_;
-  std::pmr::vector<int64_t> shape_;
-  std::pmr::vector<std::pmr::string> names_;  // of the copies
-  std::pmr::vector<std::byte*> copies_;  // one allocation each, 64-byte aligned: replicas share no cache line
+  std::array<int64_t, DIST_MAX_NDIM> shape_;
+  std::pmr::string names_;  // of the copies; a NUL follows each
+  // All copies are one allocation. Each begins at a multiple of 64 bytes, so replicas share no cache line.
+  std::size_t step_;  // from one copy to the next
+  std::byte* copies_ = nullptr;
   VariableRegistry* registry_ = nullptr;
   LiveHandle handle_;
 };
