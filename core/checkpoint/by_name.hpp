@@ -13,13 +13,20 @@ namespace dist {
 
 using NameIndex = std::pmr::vector<std::size_t>;
 
-// Sets `index` to the indices of `items`, sorted by name(item).
+// Sets `index` to the indices of `items`, sorted by name(item). Files usually list their items by name, except
+// for a few texts at the end, so these are inserted rather than sorted.
 template <class Items, class Name>
 void sort_by_name(const Items& items, NameIndex& index, const Name& name) {
+  constexpr std::ptrdiff_t kFew = 8;
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return std::strcmp(name(items[a]), name(items[b])) < 0;
+  };
   index.resize(items.size());
   std::iota(index.begin(), index.end(), std::size_t{0});
-  std::sort(index.begin(), index.end(),
-            [&](std::size_t a, std::size_t b) { return std::strcmp(name(items[a]), name(items[b])) < 0; });
+  const auto sorted = std::is_sorted_until(index.begin(), index.end(), before);
+  if (index.end() - sorted > kFew) return std::sort(index.begin(), index.end(), before);
+  for (auto each = sorted; each != index.end(); ++each)
+    std::rotate(std::upper_bound(index.begin(), each, *each, before), each, each + 1);
 }
 
 // The first duplicate name, or NULL.

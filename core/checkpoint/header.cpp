@@ -54,11 +54,16 @@ Status Header::index_names() {
 
 Status Header::take_checksums() {
   constexpr std::size_t kPrefix = sizeof kTensorChecksumPrefix - 1;
+  std::size_t next = 0;  // libdist writes the checksums in the order of the tensors
   for (const StoredText& text : texts_) {
     if (std::strncmp(text.key, kTensorChecksumPrefix, kPrefix) != 0) continue;
-    const StoredTensor* const found = find(text.key + kPrefix);
+    const char* const name = text.key + kPrefix;
+    const bool in_order = next < tensors_.size() && std::strcmp(tensors_[next].name, name) == 0;
+    const StoredTensor* const found = in_order ? &tensors_[next] : find(name);
     if (found == nullptr) continue;  // another program has removed this tensor
-    StoredTensor& tensor = tensors_[static_cast<std::size_t>(found - tensors_.data())];
+    const auto place = static_cast<std::size_t>(found - tensors_.data());
+    next = place + 1;
+    StoredTensor& tensor = tensors_[place];
     tensor.has_checksum = true;
     if (!read_checksum(text.text, &tensor.checksum)) {
       return fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is no checksum", Shown(tensor.name).c_str(),

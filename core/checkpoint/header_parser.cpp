@@ -173,8 +173,10 @@ bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) 
     return true;
   }
   if (!wanted(At::kDtype, "a text")) return false;
-  tensor_.dtype = stored_dtype(std::string_view(text, length));
-  if (tensor_.dtype == nullptr) {
+  const std::string_view given(text, length);
+  if (dtype_ == nullptr || given != dtype_->name) dtype_ = stored_dtype(given);
+  tensor_.dtype = dtype_;
+  if (dtype_ == nullptr) {
     return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is not a dtype of safetensors files",
                           Shown(tensor_.name).c_str(), Shown(text).c_str()));
   }
@@ -205,9 +207,8 @@ bool Header::Parser::Uint64(uint64_t number) {
 }
 
 bool Header::Parser::end_tensor() {
-  const Shown name(tensor_.name);
   if (fields_ != kHasAll) {
-    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\" has no %s", name.c_str(),
+    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\" has no %s", Shown(tensor_.name).c_str(),
                           (fields_ & kHasDtype) == 0   ? "dtype"
                           : (fields_ & kHasShape) == 0 ? "shape"
                                                        : "data_offsets"));
@@ -215,20 +216,20 @@ bool Header::Parser::end_tensor() {
   if (tensor_.begin > tensor_.end) {
     return fail_with(fail(DIST_DATA_LOSS,
                           "tensor \"%s\": data_offsets end (%" PRIu64 ") before they begin (%" PRIu64 ")",
-                          name.c_str(), tensor_.end, tensor_.begin));
+                          Shown(tensor_.name).c_str(), tensor_.end, tensor_.begin));
   }
   uint64_t bits = 0;
   const std::span<const int64_t> sizes(header_.sizes_.data() + tensor_.first_size,
                                        static_cast<std::size_t>(tensor_.ndim));
   if (!bytes_of(*tensor_.dtype, sizes, &bits)) {
-    return fail_with(
-        fail(DIST_DATA_LOSS, "tensor \"%s\": the shape has more elements than any file", name.c_str()));
+    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": the shape has more elements than any file",
+                          Shown(tensor_.name).c_str()));
   }
   if (bits % 8 != 0 || bits / 8 != tensor_.end - tensor_.begin) {
-    return fail_with(fail(DIST_DATA_LOSS,
-                          "tensor \"%s\": shape and dtype (%s) make %" PRIu64 " bits, data_offsets %" PRIu64
-                          " bytes",
-                          name.c_str(), tensor_.dtype->name, bits, tensor_.end - tensor_.begin));
+    return fail_with(
+        fail(DIST_DATA_LOSS,
+             "tensor \"%s\": shape and dtype (%s) make %" PRIu64 " bits, data_offsets %" PRIu64 " bytes",
+             Shown(tensor_.name).c_str(), tensor_.dtype->name, bits, tensor_.end - tensor_.begin));
   }
   header_.tensors_.push_back(tensor_);
   at_ = At::kName;

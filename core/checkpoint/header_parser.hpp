@@ -75,6 +75,7 @@ class Header::Parser {
   unsigned num_offsets_ = 0;
   bool has_metadata_ = false;
   const char* key_ = nullptr;
+  const StoredDtype* dtype_ = nullptr;  // of the latest tensor; most tensors of a file have the same
   SkippedValue skipped_;
   Status status_;
 };

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of a new file, and writing them as JSON.
+// The texts of a new file, and writing names and texts as JSON. A file has several texts for each of its
+// tensors, so plain ones are copied as they are; RapidJSON writes the others.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory_resource>
 #include <string>
 #include <vector>
 
-#include "core/base/json_out.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 
 namespace dist {
 
-// Its functions return false for a text that is not UTF-8.
-using NewJson = rapidjson::Writer<JsonOut, rapidjson::UTF8<>, rapidjson::UTF8<>, JsonPool,
-                                  rapidjson::kWriteValidateEncodingFlag>;
-inline constexpr std::size_t kNewJsonDepth = 8;
+// Appends a JSON string that consists of `prefix`, which needs no escapes, and `text`. Returns false if `text`
+// is not UTF-8.
+bool put_string(std::pmr::string& out, const char* prefix, const char* text);
+void put_number(std::pmr::string& out, uint64_t number);
 
 Status not_utf8(const char* what, const char* text) noexcept;
 // The error for two variables with the same name.
@@ -28,8 +30,8 @@ class NewTexts {
   // Rejects keys with libdist's prefix unless `own` is set.
   Status add(const char* key, const char* text, bool own);
   Status check() const;
-  // Writes the texts into the current JSON object.
-  Status put(NewJson& json) const;
+  // Appends the texts as members of a JSON object, each followed by a comma.
+  Status put(std::pmr::string& out) const;
 
  private:
   struct Text {
@@ -41,8 +43,8 @@ class NewTexts {
   std::pmr::vector<Text> texts_;
 };
 
-// Writes a checksum of zeros under `key`. Returns the position of its digits in the output text `out`, or 0
-// if the key is not UTF-8.
-std::size_t put_no_checksum(NewJson& json, const char* key, const std::pmr::string& out);
+// Appends a checksum of zeros as a member of a JSON object; its key is `prefix` followed by `name`. Returns the
+// position of its digits in `out`, or 0 if the name is not UTF-8.
+std::size_t put_no_checksum(std::pmr::string& out, const char* prefix, const char* name);
 
 }  // namespace dist

@@ -96,26 +96,26 @@ bool is_index(const char* path) noexcept {
 Status make_index(std::span<const NewIndexEntry> entries, const NewTexts& texts, uint64_t total_bytes,
                   std::pmr::string* text) {
   DIST_TRY(texts.check());
-  char buffer[1024];
-  JsonPool pool(buffer, sizeof buffer);
-  JsonOut out(*text);
-  NewJson json(out, &pool, kNewJsonDepth);
-  json.StartObject();
-  json.Key(kIndexMetadata);
-  json.StartObject();
-  json.Key(kIndexTotal);
-  json.Uint64(total_bytes);
-  DIST_TRY(texts.put(json));
-  const std::size_t digits = put_no_checksum(json, kTextChecksumKey, *text);
-  json.EndObject();
-  json.Key(kIndexFiles);
-  json.StartObject();
+  text->assign(1, '{');
+  (void)put_string(*text, "", kIndexMetadata);
+  text->append(":{");
+  (void)put_string(*text, "", kIndexTotal);
+  text->append(1, ':');
+  put_number(*text, total_bytes);
+  text->append(1, ',');
+  DIST_TRY(texts.put(*text));
+  const std::size_t digits = put_no_checksum(*text, "", kTextChecksumKey);
+  text->append("},");
+  (void)put_string(*text, "", kIndexFiles);
+  text->append(":{");
+  const char* separator = "";
   for (const NewIndexEntry& entry : entries) {
-    if (!json.Key(entry.name)) return not_utf8("the name", entry.name);
-    if (!json.String(entry.file)) return not_utf8("the file's name", entry.file);
+    text->append(std::exchange(separator, ","));
+    if (!put_string(*text, "", entry.name)) return not_utf8("the name", entry.name);
+    text->append(1, ':');
+    if (!put_string(*text, "", entry.file)) return not_utf8("the file's name", entry.file);
   }
-  json.EndObject();
-  json.EndObject();
+  text->append("}}");
   sign(*text, digits);
   if (text->size() <= kMaxHeaderBytes) return kOk;
   return invalid_argument("the index would have %zu bytes, and may have up to %" PRIu64, text->size(),

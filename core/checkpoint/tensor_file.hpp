@@ -20,7 +20,8 @@ class TensorFile {
 
   const Header& header() const noexcept { return header_; }
 
-  // Reads the data and compares the checksum if the file has one. `room` is a buffer of kRoomBytes.
+  // Reads the data and compares the checksum if the file has one. `room` has the size of the tensor,
+  // but at most kRoomBytes.
   static constexpr std::size_t kRoomBytes = std::size_t{1} << 18;
   Status verify(const StoredTensor& tensor, std::byte* room) const;
   // Reads all data of a tensor in row-major order into one or several copies, and compares the checksum. On

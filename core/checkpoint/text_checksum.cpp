@@ -3,8 +3,6 @@
 
 #include <charconv>
 #include <cinttypes>
-#include <cstdio>
-#include <cstring>
 
 #include "core/base/text.hpp"
 #include "core/checkpoint/crc32.hpp"
@@ -18,9 +16,8 @@ bool read_checksum(std::string_view digits, uint32_t* out) noexcept {
 }
 
 void write_checksum(char* digits, uint32_t checksum) noexcept {
-  char text[kChecksumDigits + 1];
-  std::snprintf(text, sizeof text, "%08" PRIx32, checksum);
-  std::memcpy(digits, text, kChecksumDigits);
+  for (std::size_t i = kChecksumDigits; i-- > 0; checksum >>= 4)
+    digits[i] = "0123456789abcdef"[checksum & 0xF];
 }
 
 void sign(std::pmr::string& text, std::size_t digits) noexcept {

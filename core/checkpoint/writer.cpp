@@ -5,6 +5,7 @@
 #include <bit>
 #include <cinttypes>
 #include <cstring>
+#include <utility>
 
 #include "core/base/tensor.hpp"
 #include "core/checkpoint/crc32.hpp"
@@ -43,12 +44,22 @@ Status CheckpointWriter::check_names() {
   return name == nullptr ? texts_.check() : called_twice(name);
 }
 
-// Wide elements first, so that all data is aligned, then by name, like the safetensors library.
+// Wide elements first, so that all data is aligned, then by name, like the safetensors library. `order_` is
+// sorted by name already, and most files have few dtypes.
 void CheckpointWriter::place() {
-  std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-    if (tensors_[a].dtype != tensors_[b].dtype) return tensors_[a].dtype > tensors_[b].dtype;
-    return std::strcmp(tensors_[a].name, tensors_[b].name) < 0;
-  });
+  const NameIndex by_name = std::exchange(order_, NameIndex(memory_));
+  order_.reserve(by_name.size());
+  const StoredDtype* below = nullptr;  // the dtype that was placed last; NULL: none
+  while (order_.size() < by_name.size()) {
+    const StoredDtype* widest = nullptr;
+    for (const Tensor& tensor : tensors_) {
+      if (below == nullptr || tensor.dtype < below) widest = std::max(widest, tensor.dtype);
+    }
+    for (const std::size_t i : by_name) {
+      if (tensors_[i].dtype == widest) order_.push_back(i);
+    }
+    below = widest;
+  }
   uint64_t end = 0;
   for (const std::size_t i : order_) {
     tensors_[i].begin = end;
@@ -56,48 +67,41 @@ void CheckpointWriter::place() {
   }
 }
 
-// Writes the texts with empty checksums, and records the positions of their digits.
-Status CheckpointWriter::put_texts(NewJson& json) {
-  json.Key(kMetadataName);
-  json.StartObject();
-  DIST_TRY(texts_.put(json));
-  std::pmr::string key(memory_);
+// Appends the texts with empty checksums, and records the positions of their digits.
+Status CheckpointWriter::put_texts() {
+  (void)put_string(header_, "", kMetadataName);
+  header_.append(":{");
+  DIST_TRY(texts_.put(header_));
   for (const std::size_t i : order_) {
     Tensor& tensor = tensors_[i];
-    tensor.digits =
-        put_no_checksum(json, key.assign(kTensorChecksumPrefix).append(tensor.name).c_str(), header_);
+    tensor.digits = put_no_checksum(header_, kTensorChecksumPrefix, tensor.name);
     if (tensor.digits == 0) return not_utf8("the name", tensor.name);
+    header_.append(1, ',');
   }
-  header_digits_ = put_no_checksum(json, kTextChecksumKey, header_);
-  json.EndObject();
+  header_digits_ = put_no_checksum(header_, "", kTextChecksumKey);
+  header_.append(1, '}');
   return kOk;
 }
 
 Status CheckpointWriter::make_header() {
-  char buffer[1024];
-  JsonPool pool(buffer, sizeof buffer);
-  JsonOut out(header_);
-  NewJson json(out, &pool, kNewJsonDepth);
-  json.StartObject();
-  DIST_TRY(put_texts(json));
+  header_.assign(1, '{');
+  DIST_TRY(put_texts());
   for (const std::size_t i : order_) {
     const Tensor& tensor = tensors_[i];
-    json.Key(tensor.name);
-    json.StartObject();
-    json.Key("dtype");
-    json.String(tensor.dtype->name);
-    json.Key("shape");
-    json.StartArray();
-    for (int32_t d = 0; d < tensor.spec.ndim; ++d) json.Int64(tensor.spec.shape[d]);
-    json.EndArray();
-    json.Key("data_offsets");
-    json.StartArray();
-    json.Uint64(tensor.begin);
-    json.Uint64(tensor.begin + tensor.bytes);
-    json.EndArray();
-    json.EndObject();
+    header_.append(1, ',');
+    (void)put_string(header_, "", tensor.name);  // put_texts() has accepted it
+    header_.append(":{\"dtype\":\"").append(tensor.dtype->name).append("\",\"shape\":[");
+    for (int32_t d = 0; d < tensor.spec.ndim; ++d) {
+      if (d != 0) header_.append(1, ',');
+      put_number(header_, static_cast<uint64_t>(tensor.spec.shape[d]));
+    }
+    header_.append("],\"data_offsets\":[");
+    put_number(header_, tensor.begin);
+    header_.append(1, ',');
+    put_number(header_, tensor.begin + tensor.bytes);
+    header_.append("]}");
   }
-  json.EndObject();
+  header_.append(1, '}');
   header_.append((kAlign - header_.size() % kAlign) % kAlign, ' ');
   if (header_.size() <= kMaxHeaderBytes) return kOk;
   return invalid_argument("the header would have %zu bytes, and safetensors files have up to %" PRIu64

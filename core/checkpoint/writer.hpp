@@ -47,7 +47,7 @@ class CheckpointWriter {
   };
   Status check_names();
   void place();
-  Status put_texts(NewJson& json);
+  Status put_texts();
   Status make_header();
 
   Memory* memory_;

@@ -85,6 +85,13 @@ std::size_t loading_threads(const CrossReplica& context, std::span<const FoundTe
                   static_cast<std::size_t>(std::min(context.arena->max_threads(), kMostThreads)));
 }
 
+// The room that a thread needs to verify these tensors.
+std::size_t verify_bytes(std::span<const FoundTensor> tensors) noexcept {
+  uint64_t most = 0;
+  for (const FoundTensor& found : tensors) most = std::max(most, found.tensor->end - found.tensor->begin);
+  return static_cast<std::size_t>(std::min<uint64_t>(most, TensorFile::kRoomBytes));
+}
+
 // Nothing may fail any more once the first variable has been written.
 Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   Ref<Checkpoint> file;
@@ -98,9 +105,10 @@ Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   Position position;
   if (saved.position != nullptr) DIST_TRY(read_position(*file, &position));
   const std::size_t threads = loading_threads(context, tensors);
-  std::pmr::vector<std::byte> room(threads * TensorFile::kRoomBytes, context.memory);
+  const std::size_t block = verify_bytes(tensors);
+  std::pmr::vector<std::byte> room(threads * block, context.memory);
   DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t thread) {
-    return tensors[i].file->verify(*tensors[i].tensor, room.data() + thread * TensorFile::kRoomBytes);
+    return tensors[i].file->verify(*tensors[i].tensor, room.data() + thread * block);
   }));
   DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t) {
     return read_copies(tensors[i], *saved.variables[i]);
