@@ -40,7 +40,7 @@ const char* operation_name(const RowSpec& row) {
   switch (row.operation) {
     case Operation::kAllReduce: return "all_reduce";
     case Operation::kBarrier: return "barrier";
-    case Operation::kRun: return "run";
+    case Operation::kRun: return row.caller_waits ? "run_on_library_threads" : "run";
     case Operation::kIdle: return "idle";
     case Operation::kList: return "all_reduce_list";
     case Operation::kReduceTo: return "batch_reduce_to";

@@ -68,7 +68,7 @@ std::string RowSpec::name() const {
       if (bindings == Threads::kNone) text += std::string(" ") + layout_name(layout);
       break;
     case Operation::kBarrier: text = "barrier"; break;
-    case Operation::kRun: text = "empty dist_run"; break;
+    case Operation::kRun: text = caller_waits ? "empty dist_run on library threads" : "empty dist_run"; break;
     case Operation::kIdle: return "idle strategy x" + std::to_string(replicas);
     case Operation::kList: text = "all_reduce list " + what; break;
     case Operation::kReduceTo: text = "batch_reduce_to " + what; break;
@@ -114,8 +114,10 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
       if (r == 2) rows.push_back({kAllReduce, r, Pace::kWork, DIST_BF16, bytes, Layout::kInPlace});
     }
     for (const Pace pace : {Pace::kHot, Pace::kPaused}) rows.push_back({kBarrier, r, pace, 0, 0, {}});
-    for (const Pace pace : {Pace::kHot, Pace::kPaused, Pace::kAsleep})
+    for (const Pace pace : {Pace::kHot, Pace::kPaused, Pace::kAsleep}) {
       rows.push_back({kRun, r, pace, 0, 0, {}});
+      rows.push_back({.operation = kRun, .replicas = r, .pace = pace, .caller_waits = true});
+    }
     rows.push_back({kIdle, r, Pace::kPaused, 0, 0, {}});
     append_more_rows(settings, r, rows);
     if (!settings.bindings.empty()) append_binding_rows(r, rows);
@@ -218,16 +220,23 @@ void Runner::add_barrier(Row& row) {
 
 void Runner::add_run(Row& row) {
   const RowSpec& spec = row.spec;
-  MaybeTarget target;
-  if (spec.replicas == 2 && cpus_ >= 2) {
-    if (spec.pace == Pace::kHot) target = targets::kRunHot;
-    if (spec.pace == Pace::kAsleep) target = targets::kRunFromSleep;
+  MaybeTarget pool, openmp;
+  if (spec.replicas == 2 && cpus_ >= 2 && spec.pace != Pace::kPaused) {
+    pool = targets::kRunPool;
+    openmp = spec.pace == Pace::kHot ? targets::kRunHot : targets::kRunFromSleep;
+  }
+  if (spec.caller_waits) {
+    row.add(libdist_run(strategy(spec.replicas, DIST_THREADS_LIBRARY)));
+    row.compare(Unit::kTimesAsFast, {row.add(naive_pool(spec.replicas, false))}, pool);
+    const size_t caller = row.add(libdist_run(strategy(spec.replicas)), "libdist, the caller is replica 0");
+    return row.compare(Unit::kTimesAsFast, {caller}, std::nullopt);
   }
   row.add(libdist_run(strategy(spec.replicas)));
-  if (target && spec.pace == Pace::kHot) {  // out to the other replica, and back
+  if (openmp && spec.pace == Pace::kHot) {  // out to the other replica, and back
     row.limits = {hop(row), hop(row)};
   }
-  row.compare(Unit::kTimesAsFast, {row.add(openmp_empty_region(spec.replicas))}, target);
+  row.compare(Unit::kTimesAsFast, {row.add(naive_pool(spec.replicas, true))}, pool);
+  row.compare(Unit::kTimesAsFast, {row.add(openmp_empty_region(spec.replicas))}, openmp);
 }
 
 void Runner::add_idle(Row& row) {
@@ -240,7 +249,8 @@ void Runner::add_peers(Row& row) {
   const RowSpec& spec = row.spec;
   const bool theirs = spec.operation == Operation::kAllReduce || spec.operation == Operation::kBarrier ||
                       spec.operation == Operation::kRun;
-  if (peers_.empty() || !theirs || spec.replicas < 2 || spec.replicas > cpus_ || spec.pace == Pace::kAsleep) {
+  if (peers_.empty() || !theirs || spec.caller_waits || spec.replicas < 2 || spec.replicas > cpus_ ||
+      spec.pace == Pace::kAsleep) {
     return;
   }
   peers_.start(spec.replicas);

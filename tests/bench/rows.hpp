@@ -68,6 +68,7 @@ struct RowSpec {
   int exponents = 0;                 // kWideSum: values are spread over 2^-exponents to 2^exponents
   int32_t numerics = DIST_NUMERICS_REPRODUCIBLE;  // kWideSum
   Threads bindings = Threads::kNone;              // from C beside other languages, and nothing else
+  bool caller_waits = false;                      // kRun: all replicas are library threads
 
   std::string name() const;
 };

@@ -82,6 +82,10 @@ std::unique_ptr<Side> naive_list(Naive barrier, DataList& list);  // all tensors
 std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data);
 std::unique_ptr<Side> naive_barrier(Naive barrier, int replicas);
 
+// An empty run on a pool of threads that wait as libdist's do (naive_pool.cpp). The caller is replica 0, or it only
+// waits.
+std::unique_ptr<Side> naive_pool(int replicas, bool caller_works);
+
 // ---- OpenMP (peer_openmp.cpp) ----
 
 // One caller sums all replicas' buffers in a parallel region over all CPUs: f32. No replicas meet in it.

@@ -87,6 +87,8 @@ inline constexpr Target kUnusedGroups{0.9, 1};
 // The empty dist_run on 2 replicas, against OpenMP's empty parallel region.
 inline constexpr Target kRunHot{2.5, 5};
 inline constexpr Target kRunFromSleep{1, 1};
+// Against a pool of threads that wait in the same way: 1.2 times its time.
+inline constexpr Target kRunPool{1 / 1.2, 1};
 inline constexpr Target kRunHotJax{80, 200};
 inline constexpr Target kRunHotTensorFlow{400, 900};
 
