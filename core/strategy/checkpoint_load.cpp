@@ -64,14 +64,51 @@ Status for_each_tensor(const CrossReplica& context, std::size_t n, std::size_t t
   return kOk;
 }
 
-// Reads into all copies, which are equal; a sum is divided later.
-Status read_copies(const FoundTensor& found, Variable& variable) noexcept {
-  std::byte* copies[DIST_MAX_REPLICAS];
-  const int32_t n = is_sum(variable) ? 1 : variable.num_copies();
-  for (int32_t r = 0; r < n; ++r)
-    copies[r] = static_cast<std::byte*>(variable.component(LocalReplica{r}).data);
-  return found.file->read(*found.tensor, {copies, static_cast<std::size_t>(n)});
-}
+uint64_t bytes_of(const FoundTensor& found) noexcept { return found.tensor->end - found.tensor->begin; }
+
+// The copies to read, which are equal; a sum is divided later.
+class Copies {
+ public:
+  explicit Copies(const Variable& variable) noexcept
+      : n_(is_sum(variable) ? 1 : static_cast<std::size_t>(variable.num_copies())) {
+    for (std::size_t r = 0; r < n_; ++r)
+      copies_[r] = static_cast<std::byte*>(variable.component(LocalReplica{static_cast<int32_t>(r)}).data);
+  }
+  std::span<std::byte* const> all() const noexcept { return {copies_, n_}; }
+
+ private:
+  std::byte* copies_[DIST_MAX_REPLICAS];
+  const std::size_t n_;
+};
+
+// The data of small tensors is kept in memory from the check to the assignment, so the file is read once. The
+// data of the others is checked and then read again.
+class KeptTensors {
+ public:
+  KeptTensors(const CrossReplica& context, std::span<const FoundTensor> tensors)
+      : places_(tensors.size(), kNowhere, context.memory), data_(context.memory) {
+    constexpr uint64_t kSmallBytes = 4096;
+    constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const uint64_t bytes = bytes_of(tensors[i]);
+      if (bytes > kSmallBytes || end + bytes > kMostBytes) continue;
+      places_[i] = end;
+      end += static_cast<std::size_t>(bytes);
+    }
+    data_.resize(end);
+  }
+  // NULL if the tensor is not kept.
+  std::byte* place(std::size_t tensor) noexcept {
+    return places_[tensor] == kNowhere ? nullptr : data_.data() + places_[tensor];
+  }
+
+ private:
+  static constexpr std::size_t kNowhere = SIZE_MAX;
+
+  std::pmr::vector<std::size_t> places_;
+  std::pmr::vector<std::byte> data_;
+};
 
 // Several threads if there is enough work. Each needs a buffer, and a host's executor may have any number of
 // threads.
@@ -79,7 +116,7 @@ std::size_t loading_threads(const CrossReplica& context, std::span<const FoundTe
   constexpr uint64_t kLeastBytes = uint64_t{4} << 20;
   constexpr int kMostThreads = 64;
   uint64_t bytes = 0;
-  for (const FoundTensor& found : tensors) bytes += found.tensor->end - found.tensor->begin;
+  for (const FoundTensor& found : tensors) bytes += bytes_of(found);
   if (bytes < kLeastBytes) return 1;
   return std::min(tensors.size(),
                   static_cast<std::size_t>(std::min(context.arena->max_threads(), kMostThreads)));
@@ -88,7 +125,7 @@ std::size_t loading_threads(const CrossReplica& context, std::span<const FoundTe
 // The room that a thread needs to verify these tensors.
 std::size_t verify_bytes(std::span<const FoundTensor> tensors) noexcept {
   uint64_t most = 0;
-  for (const FoundTensor& found : tensors) most = std::max(most, found.tensor->end - found.tensor->begin);
+  for (const FoundTensor& found : tensors) most = std::max(most, bytes_of(found));
   return static_cast<std::size_t>(std::min<uint64_t>(most, TensorFile::kRoomBytes));
 }
 
@@ -107,11 +144,19 @@ Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   const std::size_t threads = loading_threads(context, tensors);
   const std::size_t block = verify_bytes(tensors);
   std::pmr::vector<std::byte> room(threads * block, context.memory);
+  KeptTensors kept(context, tensors);
   DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t thread) {
-    return tensors[i].file->verify(*tensors[i].tensor, room.data() + thread * block);
+    const FoundTensor& found = tensors[i];
+    if (std::byte* const place = kept.place(i)) return found.file->read(*found.tensor, place);
+    return found.file->verify(*found.tensor, room.data() + thread * block);
   }));
-  DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t) {
-    return read_copies(tensors[i], *saved.variables[i]);
+  DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t) -> Status {
+    const FoundTensor& found = tensors[i];
+    const Copies copies(*saved.variables[i]);
+    const std::byte* const place = kept.place(i);
+    if (place == nullptr) return found.file->read(*found.tensor, copies.all());
+    for (std::byte* const copy : copies.all()) std::memcpy(copy, place, bytes_of(found));
+    return kOk;
   }));
   for (Variable* const variable : saved.variables) {
     if (is_sum(*variable)) share_sum(context.replicas, *variable);

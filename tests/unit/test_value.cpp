@@ -307,6 +307,36 @@ void components_are_found_and_counted(void**) {
 }
 
 // Every way to subtract and add agrees with plain arithmetic, on a value with gaps too.
+// A model has thousands of them, so the number of blocks must not depend on the number of copies.
+void a_variable_has_three_blocks_of_memory(void**) {
+  CountingMemory memory;
+  {
+    constexpr int32_t kReplicas = 12;
+    const VariableHome home{DIST_STRATEGY_MIRRORED,
+                            make_counted<ReplicaNumbers>(*memory, ReplicaCount(kReplicas))};
+    VariableOptions options;
+    options.name = "the kernel of a layer with a long name";
+    int16_t start[] = {1, 2, 3};
+    const int64_t shape[] = {3};
+    const std::size_t before = memory.live();
+    Ref<Variable> variable;
+    assert_true(
+        Variable::create(*memory, home, options, {start, DIST_I16, 1, shape, nullptr}, &variable).ok());
+    assert_int_equal(memory.live() - before, 3);
+    assert_int_equal(variable->num_copies(), kReplicas);
+    for (int32_t copy = 0; copy < kReplicas; ++copy) {
+      const void* const data = variable->component(LocalReplica{copy}).data;
+      assert_int_equal(reinterpret_cast<uintptr_t>(data) % 64, 0);
+      assert_memory_equal(data, start, sizeof start);
+      std::string name = options.name;
+      if (copy > 0) name += "/replica_" + std::to_string(copy);
+      assert_string_equal(variable->copy_name(copy), name.c_str());
+    }
+  }
+  assert_int_equal(memory.live(), 0);
+  assert_int_equal(memory.mistakes(), 0);
+}
+
 void assignments_change_one_copy(void**) {
   CountingMemory memory;
   const int64_t shape[] = {2, 3};
@@ -454,6 +484,7 @@ int main() {
       cmocka_unit_test(lists_nest_sixty_four_deep),
       cmocka_unit_test(long_lists_merge),
       cmocka_unit_test(components_are_found_and_counted),
+      cmocka_unit_test(a_variable_has_three_blocks_of_memory),
       cmocka_unit_test(assignments_change_one_copy),
       cmocka_unit_test(subtraction_is_exact_in_every_floating_dtype),
       cmocka_unit_test(variables_refuse_what_they_cannot_do),
