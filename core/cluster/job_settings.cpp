@@ -83,8 +83,8 @@ Status read_flag(const char* name, bool* out) noexcept {
   return kOk;
 }
 
-// The contents of the file that the variable names.
-Status read_pem(const char* name, std::pmr::string* out) {
+// The contents of the file that the variable names, and its path.
+Status read_pem(const char* name, std::pmr::string* out, std::pmr::string* out_file) {
   const char* path = nullptr;
   DIST_TRY(text_of(name, &path));
   if (path == nullptr) return kOk;
@@ -99,7 +99,15 @@ Status read_pem(const char* name, std::pmr::string* out) {
     out->resize(static_cast<std::size_t>(file.size()));
     read = file.read_at(0, out->data(), out->size());
   }
-  if (read.ok()) return kOk;
+  if (read.ok() && out->empty())
+    return invalid_argument("%s: the file %s is empty, but must be a PEM file", name, Shown(path).c_str());
+  if (read.ok() && out->find('\0') != out->npos)
+    return invalid_argument("%s: the file %s contains a NUL byte, so it is not a PEM file", name,
+                            Shown(path).c_str());
+  if (read.ok()) {
+    *out_file = path;
+    return kOk;
+  }
   const ErrorRecord why = last_error();
   return fail(read.code(), "%s: %s: %s", name, Shown(path).c_str(), why.message);
 }
@@ -131,9 +139,9 @@ Status read_job_settings(JobSettings* out) {
   DIST_TRY(read_module_folder(&out->module_folder));
   DIST_TRY(read_text("DIST_BIND_ADDRESS", &out->bind_address));
   DIST_TRY(read_text("DIST_JOB_SECRET", &out->secret));
-  DIST_TRY(read_pem("DIST_TLS_CA", &out->ca));
-  DIST_TRY(read_pem("DIST_TLS_CERTIFICATE", &out->certificate));
-  return read_pem("DIST_TLS_KEY", &out->key);
+  DIST_TRY(read_pem("DIST_TLS_CA", &out->ca, &out->ca_file));
+  DIST_TRY(read_pem("DIST_TLS_CERTIFICATE", &out->certificate, &out->certificate_file));
+  return read_pem("DIST_TLS_KEY", &out->key, &out->key_file);
 }
 
 }  // namespace dist

@@ -20,7 +20,10 @@ struct JobSettings {
         secret(&memory),
         ca(&memory),
         certificate(&memory),
-        key(&memory) {}
+        key(&memory),
+        ca_file(&memory),
+        certificate_file(&memory),
+        key_file(&memory) {}
 
   int32_t transport = DIST_TRANSPORT_AUTO;
   int32_t num_replicas = 0;  // of each worker; 0: not set
@@ -33,6 +36,9 @@ struct JobSettings {
   std::pmr::string ca;  // PEM; the contents of the named files, like the next two
   std::pmr::string certificate;
   std::pmr::string key;
+  std::pmr::string ca_file;  // the files that the PEM texts were read from
+  std::pmr::string certificate_file;
+  std::pmr::string key_file;
 };
 
 // INVALID_ARGUMENT if a variable has an invalid value; also returns errors of reading files. Messages never

@@ -11,6 +11,7 @@
 #include "core/base/memory.hpp"
 #include "core/engine/calls.hpp"
 #include "core/engine/forming.hpp"
+#include "core/engine/link_security.hpp"
 #include "core/engine/transport.hpp"
 
 namespace dist {
@@ -28,6 +29,7 @@ struct GrpcModuleConfig {
   const char* ca;  // PEM texts, like the next two; NULL: no TLS
   const char* certificate;
   const char* key;
+  PemFiles files;
   bool forms;
   CameFrom came_from;
   std::span<const int> replicas;
@@ -43,6 +45,7 @@ struct CallModuleConfig {
   const char* ca;  // PEM texts, like the next two; NULL: no TLS
   const char* certificate;
   const char* key;
+  PemFiles files;
   int64_t lease_ns;
   CallLimits limits;
   CallHandler* handler;  // NULL if it does not listen

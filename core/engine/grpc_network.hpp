@@ -74,6 +74,7 @@ class GrpcNetwork final : public Network {
   Text secret_;
   const Text ca_, certificate_;
   Text key_;
+  const Text ca_file_, certificate_file_, key_file_;
   const bool forms_;
   const CameFrom came_from_;
   const std::pmr::vector<int> replicas_;

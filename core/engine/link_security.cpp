@@ -26,7 +26,14 @@ Status check_text(const char* text, const char* name, std::size_t most) noexcept
 }
 
 // gRPC detects other errors in the text, but reports them only as a failed connection.
-Status check_pem(const char* text, const char* name, const char* kind) noexcept {
+// `name` stands for a text of which no file is known.
+Status check_pem(const char* text, const char* name, const char* kind, const char* variable,
+                 const char* file) noexcept {
+  char place[256];
+  if (file != nullptr) {
+    std::snprintf(place, sizeof place, "%s: the file %s", variable, Shown(file).c_str());
+    name = place;
+  }
   DIST_TRY(check_text(text, name, kMostPemBytes));
   if (text == nullptr) return kOk;
   const char* const begin = std::strstr(text, "-----BEGIN ");
@@ -83,15 +90,26 @@ Status check_security(const LinkSecurity& security) noexcept {
                             static_cast<long long>(security.lease_ns));
   }
   DIST_TRY(check_text(security.secret, "the secret", kMostSecretBytes));
-  DIST_TRY(check_pem(security.ca, "the certificate of the authority", "CERTIFICATE-----"));
-  DIST_TRY(check_pem(security.certificate, "the certificate", "CERTIFICATE-----"));
-  DIST_TRY(check_pem(security.key, "the key", "PRIVATE KEY-----"));
+  DIST_TRY(check_pem(security.ca, "the certificate of the authority", "CERTIFICATE-----", "DIST_TLS_CA",
+                     security.files.ca));
+  DIST_TRY(check_pem(security.certificate, "the certificate", "CERTIFICATE-----", "DIST_TLS_CERTIFICATE",
+                     security.files.certificate));
+  DIST_TRY(check_pem(security.key, "the key", "PRIVATE KEY-----", "DIST_TLS_KEY", security.files.key));
   const int given = (security.ca != nullptr) + (security.certificate != nullptr) + (security.key != nullptr);
   if (given == 0 || given == 3) return kOk;
+  char missing[64] = "";
+  const auto add = [&](const char* text, const char* variable) {
+    const std::size_t used = std::strlen(missing);
+    if (text == nullptr)
+      std::snprintf(missing + used, sizeof missing - used, "%s%s", used == 0 ? "" : " and ", variable);
+  };
+  add(security.ca, "DIST_TLS_CA");
+  add(security.certificate, "DIST_TLS_CERTIFICATE");
+  add(security.key, "DIST_TLS_KEY");
   return invalid_argument(
       "TLS needs the certificate of the authority, the certificate of this process and its key, but only %d "
-      "of the three are set. Set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY.",
-      given);
+      "of the three %s set. Set %s, too.",
+      given, given == 1 ? "is" : "are", missing);
 }
 
 void Exposed::add(const char* name, const char* address) noexcept {

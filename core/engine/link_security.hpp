@@ -18,11 +18,19 @@ inline constexpr int64_t kDefaultLeaseNs = 10'000'000'000;
 inline constexpr int64_t kLeastLeaseNs = 100'000'000;
 inline constexpr int64_t kMostLeaseNs = int64_t{3600} * 1'000'000'000;
 
+// The files that PEM texts were read from, for messages. NULL: not known.
+struct PemFiles {
+  const char* ca = nullptr;
+  const char* certificate = nullptr;
+  const char* key = nullptr;
+};
+
 struct LinkSecurity {
   const char* secret = nullptr;  // the job's; NULL: none
   const char* ca = nullptr;      // PEM texts; either all three or none
   const char* certificate = nullptr;
   const char* key = nullptr;
+  PemFiles files;
   bool allow_plaintext = false;  // on non-loopback addresses
   int64_t lease_ns = 0;          // how long a silent peer is considered alive; 0: kDefaultLeaseNs
 

@@ -19,7 +19,7 @@ Status RpcClient::create(Memory& memory, const Ref<GrpcCalls>& calls, const char
                          Ref<RpcClient>* out) {
   Ref<RpcClient> made = make_counted<RpcClient>(memory, address, timeout_ns);
   made->calls_ = calls;
-  DIST_TRY(made->calls_->open("a client of methods", made->address(), &made->channel_));
+  DIST_TRY(made->calls_->open("the RPC client cannot be created", made->address(), &made->channel_));
   *out = std::move(made);
   return kOk;
 }

@@ -33,6 +33,7 @@ Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcC
   calls.ca = given(settings.ca);
   calls.certificate = given(settings.certificate);
   calls.key = given(settings.key);
+  calls.files = {given(settings.ca_file), given(settings.certificate_file), given(settings.key_file)};
   calls.allow_plaintext = settings.allow_plaintext;
   calls.lease_ns = settings.lease_ns;
   std::pmr::string module(settings.module_folder, &memory);

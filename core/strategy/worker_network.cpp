@@ -52,6 +52,7 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   grpc.ca = given(settings.ca);
   grpc.certificate = given(settings.certificate);
   grpc.key = given(settings.key);
+  grpc.files = {given(settings.ca_file), given(settings.certificate_file), given(settings.key_file)};
   grpc.allow_plaintext = settings.allow_plaintext;
   grpc.lease_ns = settings.lease_ns;
   grpc.gloo = gloo;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/engine/grpc: failures of TLS and their causes, as both sides report them.
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/engine/grpc/probe.hpp"
@@ -155,6 +157,17 @@ void unusable_files_are_errors_at_once(void**) {
 
 // ---- Two workers ----
 
+// Waits until a text contains a part. The limit only guards against a hang.
+template <class Text>
+void await_says(const Text& text, const char* part) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::string now;
+  while ((now = text()).find(part) == std::string::npos) {
+    if (std::chrono::steady_clock::now() >= until) fail_msg("'%s' is not in: %s", part, now.c_str());
+    std::this_thread::yield();
+  }
+}
+
 struct Case {
   Files files[2];
   const char* at_0;  // worker 0's text on worker 1
@@ -172,6 +185,7 @@ void both_sides_name_the_cause(void**) {
   const Files expired = files(trusted, trusted.issue({.from_days = -3, .to_days = -1}));
   const Files early = files(trusted, trusted.issue({.from_days = 1}));
   const Files for_servers = files(trusted, trusted.issue({.usage = "serverAuth"}));
+  const Files for_clients = files(trusted, trusted.issue({.usage = "clientAuth"}));
   const Files wrong = files(trusted, trusted.issue({.names = "DNS:elsewhere.example"}));
   const Files uri = files(trusted, trusted.issue({.names = "URI:127.0.0.1"}));
   const Files common = files(trusted, trusted.issue({.names = "", .subject = "127.0.0.1"}));
@@ -180,9 +194,12 @@ void both_sides_name_the_cause(void**) {
   const Files one_sided = files(trusted, unknown.issue(), unknown.pem());
   const Files one_sided_namesake = files(trusted, namesake.issue(), namesake.pem());
   const Files none;
+  constexpr char kPurpose[] =
+      "may not be used for this purpose. It needs the extended key usages serverAuth and "
+      "clientAuth, or none. Replace DIST_TLS_CERTIFICATE on worker";
   constexpr char kUnknownTheirs[] = "its certificate was issued by an unknown authority, CN = unknown";
   constexpr char kUnknownOurs[] =
-      "it rejects the certificate of this process, which was issued by an unknown authority, CN = unknown";
+      "rejects the certificate of this process, which was issued by an unknown authority, CN = unknown";
   const Case cases[] = {
       {{good, expired},
        "its certificate expired on 20",
@@ -196,31 +213,41 @@ void both_sides_name_the_cause(void**) {
       {{early, good},
        "it rejects the certificate of this process, which is not yet valid",
        "its certificate is not yet valid"},
+      // Worker 0 sends worker 1 the reason, so it names the worker.
       {{good, wrong},
-       "its certificate is not for 127.0.0.1; it is for elsewhere.example",
-       "its certificate is not for 127.0.0.1; it is for elsewhere.example"},
+       "its certificate is not for 127.0.0.1; it is for elsewhere.example. Set DIST_TLS_CERTIFICATE on "
+       "worker 1",
+       "the certificate of worker 1 is not for 127.0.0.1; it is for elsewhere.example. Set "
+       "DIST_TLS_CERTIFICATE "
+       "on worker 1 to one for 127.0.0.1"},
       {{wrong, good},
        "the certificate of this process is not for 127.0.0.1; it is for elsewhere.example",
        "its certificate is not for 127.0.0.1; it is for elsewhere.example"},
       {{good, uri},
        "its certificate is not for 127.0.0.1; it has no",
-       "its certificate is not for 127.0.0.1; it has no"},
+       "the certificate of worker 1 is not for 127.0.0.1; it has no"},
       {{uri, good}, "is not for 127.0.0.1; it has no", "its certificate is not for 127.0.0.1; it has no"},
-      {{good, common}, "is not for 127.0.0.1; it has no", "its certificate is not for 127.0.0.1; it has no"},
+      {{good, common}, "is not for 127.0.0.1; it has no", "worker 1 is not for 127.0.0.1; it has no"},
       {{common, good}, "is not for 127.0.0.1; it has no", "its certificate is not for 127.0.0.1; it has no"},
       {{good, for_servers},
        "its certificate may not be used for this purpose",
        "it rejects the certificate of this process, which may not be used for this purpose"},
+      // TLS accepts these in the direction of the first connection, but they would fail in the other one.
+      {{good, for_clients}, kPurpose, "the certificate of worker 1 may not be used for this purpose"},
+      {{for_clients, good}, kPurpose, "its certificate may not be used for this purpose"},
+      {{for_servers, good}, kPurpose, "its certificate may not be used for this purpose"},
       {{good, strange}, kUnknownTheirs, "its certificate was issued by an unknown authority, CN = trusted"},
-      {{good, strange}, "it rejects the certificate of this process", kUnknownOurs},
+      {{good, strange}, "rejects the certificate of this process", kUnknownOurs},
       {{good, one_sided}, kUnknownTheirs, kUnknownOurs},
       {{one_sided, good}, kUnknownOurs, kUnknownTheirs},
       {{good, one_sided_namesake},
-       "was issued by an unknown authority: it has the same name as the trusted one",
-       "it rejects the certificate of this process"},
+       "was issued by an unknown authority: it has the same name as the trusted one (DIST_TLS_CA), CN = "
+       "trusted, "
+       "but another key; the SHA-256 fingerprint of the trusted one begins with ",
+       "CN = trusted, whose SHA-256 fingerprint begins with "},
       {{one_sided_namesake, good},
-       "it rejects the certificate of this process",
-       "was issued by an unknown authority: it has the same name as the trusted one"},
+       "CN = trusted, whose SHA-256 fingerprint begins with ",
+       "it has the same name as the trusted one (DIST_TLS_CA), CN = trusted, but another key"},
       {{none, good},
        "it uses TLS, but this process uses plain text",
        "it uses plain text, but this process uses TLS"},
@@ -239,8 +266,8 @@ void both_sides_name_the_cause(void**) {
     };
     Transport& first = join(0);
     Transport& second = join(1);
-    await([&] { return why(first, 1).find(each.at_0) != std::string::npos; });
-    await([&] { return why(second, 0).find(each.at_1) != std::string::npos; });
+    await_says([&] { return why(first, 1); }, each.at_0);
+    await_says([&] { return why(second, 0); }, each.at_1);
     assert_false(first.lost(1));
     first.close();
     second.close();

@@ -380,7 +380,7 @@ void certificates_are_for_the_host_of_the_address(void**) {
     Transport& first = join(workers, 0, good, texts);
     Transport& second = join(workers, 1, bad, texts);
     await([&] { return second.lost(0); });
-    assert_says(why(second, 0), "its certificate is not for localhost");
+    assert_says(why(second, 0), "the certificate of worker 1 is not for localhost");
     assert_false(first.lost(1));
     first.close();
     second.close();

@@ -168,7 +168,7 @@ void whoever_presents_no_token_is_told_and_disconnected(void**) {
   assert_string_equal(answer_to("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").c_str(),
                       "HTTP/1.1 400 only libdist can connect here");
   assert_string_equal(answer_to(request_with(connect_header("another", 1))).c_str(),
-                      "HTTP/1.1 403 another secret");
+                      "HTTP/1.1 477 another secret");
   // A silent one makes room for others, and is closed in the end.
   const int silent = connect_to(server.address());
   assert_string_equal(read_all(silent).c_str(), "");

@@ -14,14 +14,16 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kRetryNs = 100'000'000;
-constexpr int64_t kProbeAgainNs = 1'000'000'000;
 constexpr char kEnded[] = "the client has been closed";
 
 // The cause comes before what gRPC reports, which is less exact.
 std::string unreachable(const CallLine& line) {
   const std::string attempts = line.failed_attempts.text();
-  const bool known = !line.cause.empty() && attempts.find(line.cause) == std::string::npos;
-  return line.name + " cannot be reached: " + (known ? line.cause + " (" + attempts + ")" : attempts);
+  const std::string cause = line.causes.empty() ? line.early_cause : line.causes.text();
+  const bool known = !cause.empty() && attempts.find(cause) == std::string::npos;
+  if (attempts.empty()) return line.name + " cannot be reached: " + cause;
+  return line.name +
+         " cannot be reached: " + (known ? cause + ". Attempts to connect: " + attempts : attempts);
 }
 
 }  // namespace
@@ -247,14 +249,17 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
     } else if (!opened) {
       line->failed_attempts.add(why.empty() ? status : why);
       text = unreachable(*line);
-      ask = status.find("onnection refused") == std::string::npos;
+      ask = !nobody_listens(status);
     } else if (why.empty()) {
       text = line->name + " has ended or its connection broke";
     } else {
       text = line->name + (line->silent ? " " : " violated the protocol: ") + why;
     }
     line->silent = false;
-    if (opened || link->refused) line->cause.clear();
+    if (opened || link->refused) {
+      line->causes.clear();
+      line->early_cause.clear();
+    }
     // Unless the server has proven that it knows the secret, another one may be at its address next.
     fail_all(*line, !link->refused, DIST_UNAVAILABLE, text);
     line->why = std::move(text);
@@ -271,7 +276,7 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
 }
 
 // A probe has found out why connections to a server fail.
-void Calls::probed(uint64_t number, const std::string& cause) noexcept {
+void Calls::probed(uint64_t number, const std::string& cause, bool final) noexcept {
   std::shared_ptr<CallLine> line;
   {
     const std::scoped_lock lock(mutex_);
@@ -281,9 +286,13 @@ void Calls::probed(uint64_t number, const std::string& cause) noexcept {
     line = *found;
   }
   const std::scoped_lock lock(line->mutex);
-  if (line->closed || line->why.empty()) return;
-  line->cause = cause;
-  line->why = unreachable(*line);
+  const bool tries = line->link != nullptr && line->link->stage == Link::Stage::kAnswer;
+  if (line->closed || !(tries || !line->failed_attempts.empty())) return;
+  line->early_cause = final ? "" : cause;
+  // A probe that finds nothing, for example because the server has ended, does not disprove an earlier one.
+  if (final && !cause.empty()) line->causes.add(cause);
+  if (!line->causes.empty() || !line->early_cause.empty() || !line->failed_attempts.empty())
+    line->why = unreachable(*line);
 }
 
 }  // namespace dist::grpc_link

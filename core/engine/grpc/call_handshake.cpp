@@ -39,7 +39,9 @@ std::string Calls::took_answer(Link& link, std::span<const std::byte> message) n
     // gRPC has checked the name, too, but it also accepts names of other kinds.
     const std::string wrong =
         why_not_for(static_cast<ClientLink&>(link).server_certificate(), host_of(link.line->address));
-    if (!wrong.empty()) return reject_server(link, wrong);
+    if (!wrong.empty())
+      return reject_server(
+          link, wrong + ". Set DIST_TLS_CERTIFICATE of the server to one for " + host_of(link.line->address));
   }
   Answer answer;
   bool is_of_job = false;
@@ -71,7 +73,8 @@ std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) 
     const std::scoped_lock lock(line.mutex);
     line.why.clear();
     line.failed_attempts.clear();
-    line.cause.clear();
+    line.causes.clear();
+    line.early_cause.clear();
   }
   line.heard_ns = steady_now_ns();
   link.stage = Link::Stage::kOpen;

@@ -14,6 +14,8 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr std::size_t kMostTextBytes = 1023;
+// How long a client waits for a server before it begins to look for the reason why there is no answer.
+constexpr int64_t kProbeAfterNs = 300'000'000;
 
 // A text sent as the reason of a failed call.
 class TextParts final : public CallParts {
@@ -88,8 +90,9 @@ Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandle
       handler_(handler),
       service_(*this),
       incoming_([](int) {}),
-      prober_({config_.credentials(), "", config_.secret},
-              [this](uint64_t number, const std::string& cause) { probed(number, cause); }),
+      prober_(
+          {config_.credentials(), "", config_.secret},
+          [this](uint64_t number, const std::string& cause, bool final) { probed(number, cause, final); }),
       names_([this] {
         named_ = true;
         wake();
@@ -364,6 +367,7 @@ int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
     LinkRef link;
     LinkRef tries;
     bool again = false;
+    bool ask = false;
     {
       const std::scoped_lock lock(line->mutex);
       again = line->retry_ns != 0 && (named || now >= line->retry_ns);
@@ -371,9 +375,17 @@ int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
       if (line->link != nullptr && line->link->stage == Link::Stage::kOpen) link = line->link;
       if (line->link != nullptr && line->link->stage == Link::Stage::kAnswer && !line->serves)
         tries = line->link;
+      // A server that does not answer is probed before the attempt fails, because deadlines may be short.
+      if (const int64_t due = tries == nullptr ? 0 : std::max(tries->born_ns + kProbeAfterNs, line->probe_ns);
+          due != 0 && !line->closed) {
+        ask = now >= due;
+        if (ask) line->probe_ns = now + kProbeAgainNs;
+        next = std::min(next, ask ? line->probe_ns : due);
+      }
       if (link != nullptr && beats) line->queue.put({.kind = FrameKind::kBeat});
     }
     if (again) connect(line);
+    if (ask) prober_.ask(line->number, line->address);
     if (tries != nullptr && !is_ip_address(host_of(line->address))) {
       if (names_.moved(host_of(line->address), tries->hosts)) {
         tries->end("its host name resolves to another address now");

@@ -85,7 +85,9 @@ class Calls final : public CallNetwork, public LinkUser {
   void answered(CallLine& line, CallReceiver::Event& event) noexcept;
   void out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                 const std::string& status) noexcept;
-  void probed(uint64_t number, const std::string& cause) noexcept;
+  // A server is probed again after this time.
+  static constexpr int64_t kProbeAgainNs = 1'000'000'000;
+  void probed(uint64_t number, const std::string& cause, bool final) noexcept;
   void fail_all(CallLine& line, bool begun_alone, dist_status code, const std::string& text) noexcept;
 
   // ---- calls.cpp: the server ----
@@ -151,7 +153,8 @@ struct CallLine {
   std::unordered_map<uint64_t, OutgoingCall*> waiting;
   std::string why;          // why the server cannot be reached so far
   Reasons failed_attempts;  // to reach it, since it was last reached
-  std::string cause;        // the reason that a probe has found; empty: not known
+  Reasons causes;           // why they fail, as probes have found it, since it was last reached
+  std::string early_cause;  // what is known while a probe waits for the server; empty: nothing
   int64_t probe_ns = 0;     // when it may be probed again
   uint64_t number = 0;
   uint64_t last_id = 0;

@@ -6,7 +6,10 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <ctime>
+#include <utility>
 #include <vector>
 
 #include "core/base/os/socket.hpp"
@@ -17,6 +20,7 @@ namespace {
 
 // Longer lists of names are truncated in messages.
 constexpr std::size_t kMostNames = 4;
+constexpr std::size_t kMostNameBytes = 280;
 
 using Certificates = std::vector<OpensslRef<X509>>;
 
@@ -91,6 +95,7 @@ std::string ip_text(const ASN1_OCTET_STRING* address) {
 std::string names_in(X509* certificate) {
   std::string text;
   std::size_t found = 0;
+  std::size_t listed = 0;
   auto* const names =
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
   for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
@@ -104,15 +109,24 @@ std::string names_in(X509* certificate) {
     } else {
       continue;
     }
-    if (++found <= kMostNames) text += (text.empty() ? "" : ", ") + name;
+    ++found;
+    if (listed + 1 != found || listed == kMostNames || text.size() + name.size() > kMostNameBytes) continue;
+    text += (text.empty() ? "" : ", ") + name;
+    ++listed;
   }
   GENERAL_NAMES_free(names);
-  if (found > kMostNames) text += " and " + std::to_string(found - kMostNames) + " more";
+  if (found > listed) text += " and " + std::to_string(found - listed) + " more";
   return text;
 }
 
-// Verifies a certificate of this process against its own authorities, as a peer with the same files and clock would.
-long verify_own(const Certificates& chain, const Credentials& own, int purpose) {
+// "(DIST_TLS_KEY)", or "(DIST_TLS_KEY: /etc/job/key.pem)"
+std::string variable(const char* name, const std::string& file) {
+  return std::string("(") + name + (file.empty() ? "" : ": " + std::string(Shown(file.c_str()).c_str())) +
+         ")";
+}
+
+// Verifies a certificate against these authorities, with the flags that gRPC uses.
+long verify(const Certificates& chain, const Certificates& trusted, int purpose) {
   const OpensslErrors errors;
   long result = X509_V_ERR_UNSPECIFIED;
   X509_STORE* const store = X509_STORE_new();
@@ -120,7 +134,7 @@ long verify_own(const Certificates& chain, const Credentials& own, int purpose) 
   STACK_OF(X509)* const others = sk_X509_new_null();
   if (store != nullptr && context != nullptr && others != nullptr) {
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
-    for (const auto& each : certificates_in(own.ca)) X509_STORE_add_cert(store, each.get());
+    for (const auto& each : trusted) X509_STORE_add_cert(store, each.get());
     for (const auto& each : chain) sk_X509_push(others, each.get());
     if (X509_STORE_CTX_init(context, store, chain.front().get(), others) == 1) {
       X509_STORE_CTX_set_purpose(context, purpose);
@@ -132,6 +146,41 @@ long verify_own(const Certificates& chain, const Credentials& own, int purpose) 
   X509_STORE_CTX_free(context);
   X509_STORE_free(store);
   return result;
+}
+
+constexpr int kBothPurposes[] = {X509_PURPOSE_SSL_SERVER, X509_PURPOSE_SSL_CLIENT};
+
+// The beginning of the SHA-256 fingerprint, as `openssl x509 -fingerprint -sha256` prints it.
+std::string fingerprint(X509* certificate) {
+  constexpr unsigned kShownBytes = 8;
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (X509_digest(certificate, EVP_sha256(), digest, &size) != 1) return "unknown";
+  std::string text;
+  char byte[4];
+  for (unsigned i = 0; i < std::min(size, kShownBytes); ++i) {
+    std::snprintf(byte, sizeof byte, "%s%02X", i == 0 ? "" : ":", digest[i]);
+    text += byte;
+  }
+  return text;
+}
+
+// The certificate's issuer is not trusted. An authority of the same name may be.
+Fault unknown_authority(X509* certificate, std::string_view trusted, const Places& places) {
+  const std::string remedy = "Set DIST_TLS_CA " + places.authorities +
+                             " to the authority that issued it, or replace DIST_TLS_CERTIFICATE " +
+                             places.certificate;
+  for (const auto& each : certificates_in(trusted)) {
+    if (X509_NAME_cmp(X509_get_subject_name(each.get()), X509_get_issuer_name(certificate)) != 0) continue;
+    return {"was issued by an unknown authority: it has the same name as the trusted one (DIST_TLS_CA), " +
+                issuer_of(certificate) +
+                ", but another key; the SHA-256 fingerprint of the trusted one begins with " +
+                fingerprint(each.get()),
+            remedy};
+  }
+  return {"was issued by an unknown authority, " + issuer_of(certificate) +
+              ", which is not among the trusted ones (DIST_TLS_CA)",
+          remedy};
 }
 
 }  // namespace
@@ -157,35 +206,38 @@ std::string issuer_of(X509* certificate) {
 
 std::string why_unusable(const Credentials& own) {
   const OpensslErrors errors;
+  const std::string ca = variable("DIST_TLS_CA", own.ca_file);
+  const std::string certificate = variable("DIST_TLS_CERTIFICATE", own.certificate_file);
+  const std::string key_name = variable("DIST_TLS_KEY", own.key_file);
   bool damaged = false;
   (void)certificates_in(own.ca, &damaged);
   if (damaged) {
-    return "the certificate of the authority (DIST_TLS_CA), or one of several, cannot be read. Its PEM text "
-           "is damaged.";
+    return "the certificate of the authority " + ca +
+           ", or one of several, cannot be read. Its PEM text is damaged.";
   }
   const Certificates chain = certificates_in(own.certificate, &damaged);
   if (damaged) {
-    return "the certificate (DIST_TLS_CERTIFICATE), or one of its chain, cannot be read. Its PEM text is "
-           "damaged.";
+    return "the certificate " + certificate +
+           ", or one of its chain, cannot be read. Its PEM text is damaged.";
   }
   bool encrypted = false;
   const OpensslRef<EVP_PKEY> key = key_in(own.key, &encrypted);
   if (encrypted) {
-    return "the private key (DIST_TLS_KEY) is encrypted, and libdist cannot ask for its passphrase. Decrypt "
-           "it with "
-           "\"openssl pkey -in FILE -out NEW_FILE\".";
+    return "the private key " + key_name +
+           " is encrypted, and libdist cannot ask for its passphrase. Decrypt it with \"openssl pkey -in "
+           "FILE "
+           "-out NEW_FILE\".";
   }
-  if (key == nullptr) return "the private key (DIST_TLS_KEY) cannot be read. Its PEM text is damaged.";
+  if (key == nullptr) return "the private key " + key_name + " cannot be read. Its PEM text is damaged.";
   if (X509_check_private_key(chain.front().get(), key.get()) != 1) {
-    return "the private key (DIST_TLS_KEY) does not belong to the certificate (DIST_TLS_CERTIFICATE), which "
-           "was issued "
-           "by " +
-           issuer_of(chain.front().get()) + ". Set both to files that were made together.";
+    return "the private key " + key_name + " does not belong to the certificate " + certificate +
+           ", which was issued by " + issuer_of(chain.front().get()) +
+           ". Set both to files that were made together.";
   }
   if (make_context(own) != nullptr) return "";
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  return std::string("OpenSSL does not accept the certificate (DIST_TLS_CERTIFICATE) or its key: ") +
-         (reason != nullptr ? reason : "unknown error");
+  return "OpenSSL does not accept the certificate " + certificate +
+         " or its key: " + (reason != nullptr ? reason : "unknown error");
 }
 
 OpensslRef<SSL_CTX> make_context(const Credentials& own) {
@@ -206,39 +258,41 @@ OpensslRef<SSL_CTX> make_context(const Credentials& own) {
   return context;
 }
 
-std::string why_not_valid(X509* certificate, long result) {
+Fault why_not_valid(X509* certificate, long result, std::string_view trusted, const Places& places) {
   const OpensslErrors errors;
   const auto is_over = [](const ASN1_TIME* time) { return X509_cmp_current_time(time) < 0; };
   char now[40] = "";
   const std::time_t seconds = std::time(nullptr);
   std::tm parts{};
   std::strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &parts));
+  const std::string replace = "Replace DIST_TLS_CERTIFICATE " + places.certificate;
   switch (result) {
-    case X509_V_OK: return "";
+    case X509_V_OK: return {};
     case X509_V_ERR_CERT_HAS_EXPIRED:
       if (!is_over(X509_get0_notAfter(certificate)))
-        return "was issued by an authority whose certificate has expired: " + issuer_of(certificate);
-      return "expired on " + time_text(X509_get0_notAfter(certificate));
+        return {"was issued by an authority whose certificate has expired: " + issuer_of(certificate),
+                "Replace DIST_TLS_CA " + places.authorities};
+      return {"expired on " + time_text(X509_get0_notAfter(certificate)), replace};
     case X509_V_ERR_CERT_NOT_YET_VALID:
       if (is_over(X509_get0_notBefore(certificate)))
-        return "was issued by an authority whose certificate is not yet valid: " + issuer_of(certificate);
-      return "is not yet valid: it becomes valid on " + time_text(X509_get0_notBefore(certificate)) +
-             ", but this machine's clock shows " + now;
+        return {"was issued by an authority whose certificate is not yet valid: " + issuer_of(certificate),
+                "Correct the clocks, or replace DIST_TLS_CA " + places.authorities};
+      return {"is not yet valid: it becomes valid on " + time_text(X509_get0_notBefore(certificate)) +
+                  ", but this machine's clock shows " + now,
+              "Correct the clocks, or replace DIST_TLS_CERTIFICATE " + places.certificate};
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-      return "is self-signed, and is not among the trusted authorities (DIST_TLS_CA)";
+      return {"is self-signed, and is not among the trusted authorities (DIST_TLS_CA)", replace};
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return "was issued by an unknown authority, " + issuer_of(certificate) +
-             ", which is not among the trusted ones (DIST_TLS_CA)";
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return "was issued by an unknown authority: it has the same name as the trusted one (DIST_TLS_CA), " +
-             issuer_of(certificate) + ", but another key";
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE: return unknown_authority(certificate, trusted, places);
     case X509_V_ERR_INVALID_PURPOSE:
-      return "may not be used for this purpose. It needs the extended key usages serverAuth and clientAuth, "
-             "or none";
-    default: return std::string("is not valid: ") + X509_verify_cert_error_string(result);
+      return {
+          "may not be used for this purpose. It needs the extended key usages serverAuth and clientAuth, or "
+          "none",
+          replace};
+    default: return {std::string("is not valid: ") + X509_verify_cert_error_string(result), replace};
   }
 }
 
@@ -267,18 +321,59 @@ std::string why_not_for(std::string_view pem, const std::string& host) {
   return why_not_for(chain.front().get(), host);
 }
 
-std::string why_own_not_for(const Credentials& own, const std::string& host) {
-  return host.empty() ? "" : why_not_for(std::string_view(own.certificate), host);
+Fault why_not_of_worker(std::string_view chain, std::string_view trusted, const std::string& host,
+                        const Places& places) {
+  const Certificates all = certificates_in(chain);
+  if (all.empty()) return {"cannot be read", ""};
+  if (std::string wrong = why_not_for(all.front().get(), host); !wrong.empty())
+    return {std::move(wrong), "Set DIST_TLS_CERTIFICATE " + places.certificate + " to one for " + host};
+  const Certificates authorities = certificates_in(trusted);
+  for (const int purpose : kBothPurposes) {
+    const long result = verify(all, authorities, purpose);
+    if (Fault fault = why_not_valid(all.front().get(), result, trusted, places)) return fault;
+  }
+  return {};
 }
 
-std::string why_own_rejected(const Credentials& own, const std::string& host) {
+Fault why_own_unfit(const Credentials& own, const std::string& host, const Places& places) {
+  if (host.empty()) return {};
   const Certificates chain = certificates_in(own.certificate);
-  if (chain.empty()) return "cannot be read";
-  for (const int purpose : {X509_PURPOSE_SSL_SERVER, X509_PURPOSE_SSL_CLIENT}) {
-    const std::string why = why_not_valid(chain.front().get(), verify_own(chain, own, purpose));
-    if (!why.empty()) return why;
+  if (chain.empty()) return {"cannot be read", ""};
+  if (std::string wrong = why_not_for(chain.front().get(), host); !wrong.empty())
+    return {std::move(wrong), "Set DIST_TLS_CERTIFICATE " + places.certificate + " to one for " + host};
+  for (const int purpose : kBothPurposes) {
+    if (X509_check_purpose(chain.front().get(), purpose, 0) != 1)
+      return why_not_valid(chain.front().get(), X509_V_ERR_INVALID_PURPOSE, own.ca, places);
   }
-  return why_own_not_for(own, host);
+  return {};
+}
+
+Fault why_own_rejected(const Credentials& own, const std::string& host, const Places& places) {
+  const Certificates chain = certificates_in(own.certificate);
+  if (chain.empty()) return {"cannot be read", ""};
+  const Certificates authorities = certificates_in(own.ca);
+  for (const int purpose : kBothPurposes) {
+    // A process without an address only connects to others.
+    if (host.empty() && purpose == X509_PURPOSE_SSL_SERVER) continue;
+    const long result = verify(chain, authorities, purpose);
+    // OpenSSL compares only one of several authorities of one name. Another one has issued it.
+    if (result == X509_V_ERR_CERT_SIGNATURE_FAILURE && !fingerprint_of_authority(own).empty()) continue;
+    if (Fault fault = why_not_valid(chain.front().get(), result, own.ca, places)) return fault;
+  }
+  return why_own_unfit(own, host, places);
+}
+
+std::string fingerprint_of_authority(const Credentials& own) {
+  const OpensslErrors errors;
+  const Certificates chain = certificates_in(own.certificate);
+  for (const auto& authority : certificates_in(own.ca)) {
+    for (const auto& each : chain) {
+      if (X509_check_issued(authority.get(), each.get()) == X509_V_OK &&
+          X509_verify(each.get(), X509_get0_pubkey(authority.get())) == 1)
+        return ", whose SHA-256 fingerprint begins with " + fingerprint(authority.get());
+    }
+  }
+  return "";
 }
 
 }  // namespace dist::grpc_link

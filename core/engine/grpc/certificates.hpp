@@ -28,6 +28,8 @@ using OpensslRef = std::unique_ptr<Object, OpensslDeleter>;
 // PEM texts.
 struct Credentials {
   std::string ca, certificate, key;
+  // The files that they were read from, for messages; empty: not known.
+  std::string ca_file{}, certificate_file{}, key_file{};
 };
 
 // Discards the errors that OpenSSL records on this thread during its lifetime, so that the host does not see them.
@@ -47,16 +49,38 @@ std::string why_unusable(const Credentials& own);
 // the credentials are unusable. Empty credentials: it presents and trusts nothing.
 OpensslRef<SSL_CTX> make_context(const Credentials& own);
 
-// Why peers at other addresses may reject this process's own certificate, as far as this process can tell. The text
-// continues "this worker's certificate", for example with "expired on 2026-11-01"; empty if nothing is wrong with it.
-// `host`: of the address at which peers expect this process; empty: none.
-std::string why_own_rejected(const Credentials& own, const std::string& host);
-// The same, but only for faults that any peer finds, whatever its clock and its authorities.
-std::string why_own_not_for(const Credentials& own, const std::string& host);
+// What is wrong with a certificate. It is true if something is.
+struct Fault {
+  std::string why;     // continues "its certificate", for example with "expired on 2026-11-01"
+  std::string remedy;  // a sentence without its period
+  explicit operator bool() const noexcept { return !why.empty(); }
+  std::string text() const { return remedy.empty() ? why : why + ". " + remedy; }
+};
 
-// Why the certificate that a peer has presented is not accepted by `result`, which X509_verify_cert() has found. The
-// text continues "its certificate"; empty if the result is X509_V_OK.
-std::string why_not_valid(X509* certificate, long result);
+// Where the certificate and the authorities that it is compared with are configured, for remedies: "on worker 1", "here".
+struct Places {
+  std::string certificate;
+  std::string authorities;
+};
+
+// Why peers at other addresses may reject this process's own certificate, as far as this process can tell. `host`: of the
+// address at which peers expect this process; empty: none, so it only connects to others.
+Fault why_own_rejected(const Credentials& own, const std::string& host, const Places& places);
+// The same, but only for faults that any peer finds, whatever its clock and its authorities.
+Fault why_own_unfit(const Credentials& own, const std::string& host, const Places& places);
+
+// Why the certificate that a peer has presented is not accepted by `result`, which X509_verify_cert() has found.
+// `trusted`: the PEM text of the authorities.
+Fault why_not_valid(X509* certificate, long result, std::string_view trusted, const Places& places);
+
+// Why a worker's certificate cannot be used for connections in both directions, or is not for the host. TLS checks only
+// the direction of the connection that is being made. `chain`: PEM; the worker's certificate is the first one.
+Fault why_not_of_worker(std::string_view chain, std::string_view trusted, const std::string& host,
+                        const Places& places);
+
+// The beginning of the SHA-256 fingerprint of the authority in `own.ca` that issued this process's certificate: ", whose
+// SHA-256 fingerprint begins with 8A:0B:...". Empty if there is none.
+std::string fingerprint_of_authority(const Credentials& own);
 
 // Why a certificate is not for this host, with the names that it has. The text continues "its certificate"; empty if
 // it is for the host. A host that is an IP address needs an IP name; any other host needs a DNS name, in which "*"

@@ -135,7 +135,11 @@ std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const 
 std::string certificate_of(const grpc::AuthContext& context) {
   if (!context.IsPeerAuthenticated()) return "";
   const std::vector<grpc::string_ref> found = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  return found.size() != 1 ? "" : std::string(found.front().data(), found.front().size());
+  if (found.size() != 1) return "";
+  std::string text(found.front().data(), found.front().size());
+  for (const grpc::string_ref& each : context.FindPropertyValues(GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME))
+    text.append(each.data(), each.size());
+  return text;
 }
 
 }  // namespace dist::grpc_link

@@ -23,7 +23,8 @@ struct Config {
   std::string bind_address;
   std::string digest;
   std::string secret;
-  std::string ca, certificate, key;  // PEM texts; empty: no TLS
+  std::string ca, certificate, key;                 // PEM texts; empty: no TLS
+  std::string ca_file, certificate_file, key_file;  // where they are from; empty: not known
   std::string version;
   bool forms = false;         // the workers that arrive take part, rather than all: Endpoint::form()
   CameFrom came_from;         // if it forms generations: where this worker was before
@@ -32,7 +33,7 @@ struct Config {
   std::size_t credit = 0;
 
   bool tls() const noexcept { return !ca.empty(); }
-  Credentials credentials() const { return {ca, certificate, key}; }
+  Credentials credentials() const { return {ca, certificate, key, ca_file, certificate_file, key_file}; }
   std::size_t most_message_bytes() const noexcept;
   const std::string& address(int worker) const { return addresses[static_cast<std::size_t>(worker)]; }
 };
@@ -53,7 +54,8 @@ std::shared_ptr<grpc::Channel> make_channel(const Config& config, const std::str
 // Adds the credentials and the settings. The server receives its connections through the result: see listener.hpp.
 std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> configure(const Config& config,
                                                                           grpc::ServerBuilder& builder);
-// Returns the peer's certificate in PEM. gRPC has verified it. Empty without TLS.
+// Returns the peer's certificate in PEM, followed by the chain that it has presented. gRPC has verified it. Empty without
+// TLS.
 std::string certificate_of(const grpc::AuthContext& context);
 
 }  // namespace dist::grpc_link

@@ -90,8 +90,11 @@ Request read_request(std::string_view bytes, std::string_view secret, int* from)
 }
 
 std::string why_refused(std::string_view code) {
-  return code == "403" ? "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job"
-                       : "the program that answers at that address is not libdist";
+  if (code == "477") return "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job";
+  // libdist answers 400 to a token of another version.
+  return code.empty() || code == "400"
+             ? "the program that answers at that address is not libdist"
+             : "the program that answers at that address is an HTTP server, not libdist";
 }
 
 std::string explain_response(std::string status) {

@@ -43,9 +43,10 @@ Request read_request(std::string_view bytes, std::string_view secret, int* from)
 
 inline constexpr char kAcceptedResponse[] = "HTTP/1.1 200 OK\r\n\r\n";
 inline constexpr char kOtherResponse[] = "HTTP/1.1 400 only libdist can connect here\r\n\r\n";
-inline constexpr char kWrongSecretResponse[] = "HTTP/1.1 403 another secret\r\n\r\n";
+// A status that no HTTP server sends, because gRPC's client reports only the status.
+inline constexpr char kWrongSecretResponse[] = "HTTP/1.1 477 another secret\r\n\r\n";
 
-// Explains a response by its status code, for example "403". An empty code stands for a response that is not HTTP.
+// Explains a response by its status code, for example "477". An empty code stands for a response that is not HTTP.
 std::string why_refused(std::string_view code);
 // Replaces gRPC's text for a response other than 200 by what it means.
 std::string explain_response(std::string status);

@@ -20,9 +20,12 @@ Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carr
       config_(std::move(config)),
       carriers_(std::move(carriers)),
       service_(*this),
-      incoming_([this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); }),
+      incoming_([this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); },
+                [this](int from) { ended_unproven(from); }),
       prober_({config_.credentials(), host_of(config_.address(config_.me)), config_.secret, config_.me},
-              [this](uint64_t peer, const std::string& cause) { probed(at(static_cast<int>(peer)), cause); }),
+              [this](uint64_t peer, const std::string& cause, bool final) {
+                probed(at(static_cast<int>(peer)), cause, final);
+              }),
       names_([this] {
         named_ = true;
         wake();

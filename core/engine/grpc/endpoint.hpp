@@ -133,8 +133,10 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     FrameQueue control_queue;
     std::string why;
     Reasons failed_attempts;  // to reach it, since it was last reached
-    std::string cause;        // why they fail, as a probe has found it; empty: not known
+    Reasons causes;           // why they fail, as probes have found it, since it was last reached
+    std::string early_cause;  // what is known while a probe waits for the peer; empty: nothing
     int64_t probe_ns = 0;     // when it may be probed next; 0: not scheduled
+    int64_t probed_ns = 0;    // when it was last probed
     int64_t probe_pause_ns = 0;
     bool left_told = false;   // the peer has been told that this worker has left
     bool left_taken = false;  // and has acknowledged it
@@ -190,6 +192,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
   std::string took_verdict(const LinkRef& link, std::span<const std::byte> message) noexcept;
+  Fault fault_of(const std::string& certificate, int worker) const;
   std::string why_not(const Link& link, const Hello& hello) const;
   std::string not_in_this_generation(const Hello& hello) noexcept;
   void stranger_over(Link& link) noexcept;
@@ -230,7 +233,9 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept;
   std::string known_of(const Peer& peer) const;
   bool may_probe(Peer& peer, int64_t now) noexcept;
-  void probed(Peer& peer, const std::string& cause) noexcept;
+  void probed(Peer& peer, const std::string& cause, bool final) noexcept;
+  void ended_unproven(int from) noexcept;
+  void reached(Peer& peer) noexcept;
   void look_for(Peer& peer) noexcept;
 
   // ---- leaving.cpp ----
@@ -255,6 +260,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   static void* watch_main(void* self);
   void watch() noexcept;
   int64_t look(int64_t now, bool paused) noexcept;
+  int64_t tries_since_ns_of(const Peer& peer) const noexcept;
   void retry_if_moved(int64_t now, int64_t* next) noexcept;
   void let_retired_go() noexcept;
   void doubt(int64_t gap_ns) noexcept;

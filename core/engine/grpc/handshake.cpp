@@ -76,10 +76,8 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
 std::string Endpoint::took_answer(const LinkRef& link, std::span<const std::byte> message) noexcept {
   if (link->ending()) return "";
   if (config_.tls()) {
-    // gRPC has checked the name, too, but it also accepts names of other kinds.
-    const std::string wrong = why_not_for(static_cast<ClientLink&>(*link).server_certificate(),
-                                          host_of(config_.address(link->peer)));
-    if (!wrong.empty()) return reject_server(*link, wrong);
+    const Fault fault = fault_of(static_cast<ClientLink&>(*link).server_certificate(), link->peer);
+    if (fault) return reject_server(*link, fault.text());
   }
   Answer answer;
   bool is_of_job = false;
@@ -126,8 +124,7 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
     link->stage = carries(*link) ? Link::Stage::kMeeting : Link::Stage::kOpen;
     if (peer.life == Life::kUnknown) peer.life = Life::kHere;
     if (peer.life == Life::kHere && !peer.leaves) peer.why.clear();
-    peer.failed_attempts.clear();
-    peer.cause.clear();
+    reached(peer);
     if (Answer answer; link->purpose == Purpose::kControl && answer.read(link->answer)) {
       met_ = true;
       job_ = answer.job;
@@ -185,6 +182,14 @@ void Endpoint::proven(const Link& link) noexcept {
   kept = take_out(unproven_, link);
 }
 
+// What is wrong with the certificate of a worker. gRPC has checked it for the direction of this connection, but accepts
+// names of other kinds, too. Each side checks all that a connection in the other direction will need, so that workers
+// join only if they can reach each other.
+Fault Endpoint::fault_of(const std::string& certificate, int worker) const {
+  return why_not_of_worker(certificate, config_.ca, host_of(config_.address(worker)),
+                           {"on worker " + number(worker), "on worker " + number(config_.me)});
+}
+
 // Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
 std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
   // "worker 1 has 3 workers, but worker 0 has 2. "
@@ -232,8 +237,8 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
   }
   if (hello.purpose == Purpose::kControl && !hub()) return "only worker 0 accepts control connections";
   if (config_.tls()) {
-    const std::string why = why_not_for(link.certificate, host_of(config_.address(hello.from)));
-    if (!why.empty()) return "its certificate " + why;
+    if (const Fault fault = fault_of(link.certificate, hello.from))
+      return "the certificate of worker " + number(hello.from) + " " + fault.text();
   }
   return "";
 }
@@ -328,8 +333,9 @@ std::string Endpoint::not_in_this_generation(const Hello& hello) noexcept {
   const bool later = config_.forms || hello.forms == 1;
   const int told = config_.replicas.empty() ? 0 : config_.replicas[static_cast<std::size_t>(hello.from)];
   if (later && hello.replicas != 0 && told != 0 && hello.replicas != told) {
-    return worker + " has " + number(hello.replicas) + " replicas, but worker " + number(config_.me) +
-           " expects " + number(told) + ". Set DIST_REPLICAS or num_replicas to match.";
+    return worker + " has " + number(hello.replicas) + (hello.replicas == 1 ? " replica" : " replicas") +
+           ", but worker " + number(config_.me) + " expects " + number(told) +
+           ". Set DIST_REPLICAS or num_replicas to match.";
   }
   return "";
 }
@@ -379,7 +385,7 @@ std::string Endpoint::admit(const LinkRef& link, const Hello& hello, Verdict::An
     if (place != nullptr) return "worker " + number(hello.from) + " is already connected";
     place = link;
     peer.life = Life::kHere;
-    peer.cause.clear();
+    reached(peer);
     if (control) peer.came_from = hello.came_from;
     link->peer = hello.from;
     link->purpose = hello.purpose;

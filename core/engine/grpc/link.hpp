@@ -23,11 +23,11 @@
 
 #include "core/engine/grpc/carrier.hpp"
 #include "core/engine/grpc/config.hpp"
-#include "core/engine/grpc/connect_token.hpp"
 #include "core/engine/grpc/frame.hpp"
 #include "core/engine/grpc/hand_over.hpp"
 #include "core/engine/grpc/hello.hpp"
 #include "core/engine/grpc/queue.hpp"
+#include "core/engine/grpc/statuses.hpp"
 
 namespace dist::grpc_link {
 
@@ -175,7 +175,7 @@ class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::Byte
   }
   void OnDone(const grpc::Status& status) override {
     take_from_grpc(this);
-    done(explain_response(status.error_message()));
+    done(explain_status(status.error_message()));
   }
 
   std::shared_ptr<grpc::Channel> channel_;

@@ -193,13 +193,12 @@ bool Listener::read(Newcomer& newcomer) {
   if (came < 0) return false;
   if (came == 0) return true;
   newcomer.used += static_cast<std::size_t>(came);
-  int from = -1;
-  switch (read_request({newcomer.bytes.data(), newcomer.used}, secret_, &from)) {
+  switch (read_request({newcomer.bytes.data(), newcomer.used}, secret_, &newcomer.from)) {
     case Request::kIncomplete: return true;
     case Request::kGood: return newcomer.has_token = true;
     case Request::kWrongSecret:
       send_text(newcomer.socket, kWrongSecretResponse);
-      wrong_secret_(from);
+      wrong_secret_(newcomer.from);
       return false;
     case Request::kOther: send_text(newcomer.socket, kOtherResponse); return false;
   }
@@ -214,7 +213,7 @@ bool Listener::hand_over(Newcomer& newcomer, int64_t now) {
     if (unproven_.size() >= most_unproven_) return false;
     copy = duplicate(newcomer.socket);
     if (!copy.is_open()) return true;
-    unproven_.push_back({std::move(copy), std::move(newcomer.peer), now});
+    unproven_.push_back({std::move(copy), std::move(newcomer.peer), newcomer.from, now});
   }
   send_text(newcomer.socket, kAcceptedResponse);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
@@ -223,15 +222,22 @@ bool Listener::hand_over(Newcomer& newcomer, int64_t now) {
   return true;
 }
 
-void Listener::watch(int64_t now) noexcept {
-  const std::scoped_lock lock(mutex_);
-  std::erase_if(unproven_, [&](const Unproven& each) {
-    if (is_shut_down(each.socket)) return true;
-    if (now - each.since_ns < prove_within_ns_ && received_bytes(each.socket) <= kMostUnprovenBytes)
-      return false;
-    shut_down(each.socket);
-    return true;
-  });
+void Listener::watch(int64_t now) {
+  std::vector<int> ended;
+  {
+    const std::scoped_lock lock(mutex_);
+    ended.reserve(unproven_.size());
+    std::erase_if(unproven_, [&](const Unproven& each) {
+      if (!is_shut_down(each.socket)) {
+        if (now - each.since_ns < prove_within_ns_ && received_bytes(each.socket) <= kMostUnprovenBytes)
+          return false;
+        shut_down(each.socket);
+      }
+      ended.push_back(each.from);
+      return true;
+    });
+  }
+  for (const int each : ended) ended_unproven_(each);
 }
 
 }  // namespace dist::grpc_link

@@ -38,9 +38,12 @@ class Listener {
  public:
   static constexpr uint64_t kMostUnprovenBytes = 64 << 10;
 
-  // `wrong_secret` is called on the listener's thread when a peer presents a token made with another secret; its
-  // argument is the worker that the peer claims to be, or -1.
-  explicit Listener(std::function<void(int)> wrong_secret) : wrong_secret_(std::move(wrong_secret)) {}
+  // Both functions are called on the listener's thread, without a lock. Their argument is the worker that the peer claims
+  // to be, or -1. `wrong_secret`: a peer has presented a token made with another secret. `ended_unproven`: a connection
+  // with a token has ended and was not proven.
+  explicit Listener(
+      std::function<void(int)> wrong_secret, std::function<void(int)> ended_unproven = [](int) {})
+      : wrong_secret_(std::move(wrong_secret)), ended_unproven_(std::move(ended_unproven)) {}
   ~Listener() { stop(); }
 
   // Listens on these addresses (listening_addresses()), and registers with the builder. Connections wait until start().
@@ -64,12 +67,14 @@ class Listener {
     std::string peer;
     int64_t since_ns = 0;
     bool has_token = false;  // and waits until another connection has been proven or has ended
+    int from = -1;           // the worker that it claims to be
     std::size_t used = 0;
     std::array<char, kMostRequestBytes> bytes{};
   };
   struct Unproven {
     Descriptor socket;
     std::string peer;
+    int from = -1;
     int64_t since_ns = 0;
   };
 
@@ -80,9 +85,10 @@ class Listener {
   void accept_some(const Descriptor& listening, int64_t now);
   bool read(Newcomer& newcomer);
   bool hand_over(Newcomer& newcomer, int64_t now);
-  void watch(int64_t now) noexcept;
+  void watch(int64_t now);
 
   const std::function<void(int)> wrong_secret_;
+  const std::function<void(int)> ended_unproven_;
   std::string secret_;
   int64_t prove_within_ns_ = 0;
   std::size_t most_newcomers_ = 0;

@@ -11,6 +11,12 @@
 #include "core/engine/grpc/endpoint.hpp"
 
 namespace dist::grpc_link {
+namespace {
+
+constexpr int64_t kLeastProbePauseNs = 250'000'000;
+constexpr int64_t kMostProbePauseNs = 8'000'000'000;
+
+}  // namespace
 
 // Handles the frames of a control link. No lock is held: a link's messages arrive one after the other.
 class Endpoint::ControlTaker final : public FrameTaker {
@@ -317,14 +323,19 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers)
   bool ask = false;
   {
     const std::scoped_lock lock(members_);
+    const bool nobody = nobody_listens(status);
     peer.failed_attempts.add(status);
     if (peer.number == 0) {
       turned_away_ = answers;
-      const bool nobody = status.find("onnection refused") != std::string::npos;
       nobody_since_ns_ = !nobody ? 0 : nobody_since_ns_ != 0 ? nobody_since_ns_ : steady_now_ns();
     }
-    if (answers) peer.cause.clear();
-    ask = !answers && may_probe(peer, steady_now_ns());
+    if (answers) {
+      peer.causes.clear();
+      peer.early_cause.clear();
+    }
+    // A program that begins to listen is probed at its first failure.
+    if (nobody) peer.probe_ns = peer.probe_pause_ns = 0;
+    ask = !answers && !nobody && may_probe(peer, steady_now_ns());
     if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
       peer.why = peer.name + (answers ? ": " : " cannot be reached yet: ") + peer.failed_attempts.text();
     }
@@ -333,14 +344,18 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers)
   wake();
 }
 
-// `members_` must be held, here and for the next function. The state of a peer, as far as it is known.
+// `members_` must be held, here and for the next two functions. The state of a peer, as far as it is known.
 std::string Endpoint::known_of(const Peer& peer) const {
-  const bool over = peer.life == Life::kLost || peer.life == Life::kLeft;
-  if (over || peer.cause.empty()) return peer.why;
-  std::string text = peer.name + " cannot be reached: " + peer.cause;
+  const std::string cause = peer.causes.empty() ? peer.early_cause : peer.causes.text();
+  if (cause.empty()) return peer.why;
+  if (peer.life == Life::kLost || peer.life == Life::kLeft) {
+    // A peer that ends may have been missed for another reason before.
+    return peer.leaves ? peer.why + ". Before that, it could not be reached: " + cause : peer.why;
+  }
   const std::string attempts = peer.failed_attempts.text();
-  if (attempts.find(peer.cause) != std::string::npos) return peer.name + " cannot be reached: " + attempts;
-  if (!attempts.empty()) return text + " (" + attempts + ")";
+  if (attempts.find(cause) != std::string::npos) return peer.name + " cannot be reached: " + attempts;
+  const std::string text = peer.name + " cannot be reached: " + cause;
+  if (!attempts.empty()) return text + ". Attempts to connect: " + attempts;
   // Worker 0 may know more from a process that has connected to it.
   const bool more = peer.why.size() > peer.name.size();
   return more ? text + ". It" + peer.why.substr(peer.name.size()) : text;
@@ -348,19 +363,44 @@ std::string Endpoint::known_of(const Peer& peer) const {
 
 // Whether it is time to probe a peer again. The pauses become longer.
 bool Endpoint::may_probe(Peer& peer, int64_t now) noexcept {
-  constexpr int64_t kLeastPauseNs = 1'000'000'000;
-  constexpr int64_t kMostPauseNs = 8'000'000'000;
   if (closed_ || now < peer.probe_ns) return false;
-  peer.probe_pause_ns = std::clamp(2 * peer.probe_pause_ns, kLeastPauseNs, kMostPauseNs);
+  peer.probe_pause_ns = std::clamp(2 * peer.probe_pause_ns, kLeastProbePauseNs, kMostProbePauseNs);
   peer.probe_ns = now + peer.probe_pause_ns;
+  peer.probed_ns = now;
   return true;
 }
 
-void Endpoint::probed(Peer& peer, const std::string& cause) noexcept {
+// A link to or from the peer has been proven.
+void Endpoint::reached(Peer& peer) noexcept {
+  peer.failed_attempts.clear();
+  peer.causes.clear();
+  peer.early_cause.clear();
+}
+
+void Endpoint::probed(Peer& peer, const std::string& cause, bool final) noexcept {
   {
     const std::scoped_lock lock(members_);
-    if (peer.life == Life::kHere && peer.failed_attempts.text().empty()) return;
-    peer.cause = cause;
+    const bool tries = !peer.failed_attempts.empty() ||
+                       std::any_of(unproven_.begin(), unproven_.end(), [&](const LinkRef& each) {
+                         return each->outgoing && each->peer == peer.number;
+                       });
+    if (peer.life != Life::kUnknown && !(peer.life == Life::kHere && tries)) return;
+    peer.early_cause = final ? "" : cause;
+    // A probe that finds nothing, for example because the peer has ended, does not disprove an earlier one.
+    if (final && !cause.empty()) peer.causes.add(cause);
+  }
+  wake();
+}
+
+// A process with the job's secret, or without one if the job has none, has connected and has not been admitted. TLS fails
+// without notice to this side, so a probe is due.
+void Endpoint::ended_unproven(int from) noexcept {
+  if (from < 0 || from >= num_workers() || from == me()) return;
+  {
+    const std::scoped_lock lock(members_);
+    Peer& peer = at(from);
+    if (peer.life != Life::kUnknown || !peer.causes.empty()) return;
+    peer.probe_ns = std::min(std::max<int64_t>(peer.probe_ns, 1), peer.probed_ns + kLeastProbePauseNs);
   }
   wake();
 }

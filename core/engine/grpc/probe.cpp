@@ -6,6 +6,7 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <exception>
 #include <string_view>
@@ -22,10 +23,18 @@
 namespace dist::grpc_link {
 namespace {
 
-constexpr int64_t kConnectNs = 1'000'000'000;
+// A peer that takes longer for its first answer is reported as waiting, in case the deadline of a call passes first.
+constexpr int64_t kEarlyNs = 200'000'000;
+constexpr int64_t kConnectNs = 3'000'000'000;
 constexpr int64_t kExchangeNs = 3'000'000'000;
 constexpr char kAllOrNone[] =
     " Set DIST_TLS_CA, DIST_TLS_CERTIFICATE and DIST_TLS_KEY for all processes of the job, or for none";
+constexpr char kNotAccepted[] =
+    "no connection to its address is accepted in time. The program there may be stopped or overloaded";
+constexpr char kNoAnswer[] =
+    "the program at that address accepts connections, but does not answer as libdist";
+constexpr char kCloses[] =
+    "the program at that address closes connections without an answer, so it is not libdist or is ending";
 
 // One TLS connection to a peer, whose certificate may be invalid.
 class Look {
@@ -105,14 +114,18 @@ class Look {
 };
 
 // Describes what is wrong with the peer's certificate. `calls_back`: the peer also connects to this process with it.
-std::string fault_of_peer(const Look& look, const std::string& host, bool calls_back) {
+std::string fault_of_peer(const Look& look, const Credentials& own, const std::string& host, bool calls_back,
+                          const Places& places) {
   const OpensslRef<X509> certificate(SSL_get1_peer_certificate(look.ssl()));
   if (certificate == nullptr) return "";
-  std::string why = why_not_valid(certificate.get(), SSL_get_verify_result(look.ssl()));
-  if (why.empty()) why = why_not_for(certificate.get(), host);
-  if (why.empty() && calls_back && X509_check_purpose(certificate.get(), X509_PURPOSE_SSL_CLIENT, 0) != 1)
-    why = why_not_valid(certificate.get(), X509_V_ERR_INVALID_PURPOSE);
-  return why.empty() ? "" : "its certificate " + why;
+  Fault fault = why_not_valid(certificate.get(), SSL_get_verify_result(look.ssl()), own.ca, places);
+  if (!fault) {
+    fault.why = why_not_for(certificate.get(), host);
+    if (fault) fault.remedy = "Set DIST_TLS_CERTIFICATE " + places.certificate + " to one for " + host;
+  }
+  if (!fault && calls_back && X509_check_purpose(certificate.get(), X509_PURPOSE_SSL_CLIENT, 0) != 1)
+    fault = why_not_valid(certificate.get(), X509_V_ERR_INVALID_PURPOSE, own.ca, places);
+  return fault ? "its certificate " + fault.text() : "";
 }
 
 // The names of the authorities that the peer trusts, if the own certificate is issued by none of them.
@@ -135,29 +148,40 @@ std::string authorities_of_peer(const Look& look) {
 }
 
 // The peer has closed the connection after it has received the own certificate.
-std::string fault_of_own(const Look& look, const Credentials& own, const std::string& own_host) {
+std::string fault_of_own(const Look& look, const Credentials& own, const std::string& own_host,
+                         const Places& places) {
   X509* const certificate = SSL_get_certificate(look.ssl());
   if (certificate == nullptr) return "";
-  std::string text = "it rejects the certificate of this process, which ";
-  const std::string why = why_own_rejected(own, own_host);
+  const std::string text = "it rejects the certificate of this process, which ";
+  if (const Fault fault = why_own_rejected(own, own_host, places)) return text + fault.text();
   const std::string accepted = authorities_of_peer(look);
-  if (!why.empty()) return text + why;
+  const std::string issuer = issuer_of(certificate);
   if (!accepted.empty())
-    return text + "was issued by an unknown authority, " + issuer_of(certificate) + "; it accepts " +
-           accepted;
-  return text + "is valid here and was issued by " + issuer_of(certificate) +
-         ". Compare DIST_TLS_CA and the clocks of both machines";
+    return text + "was issued by an unknown authority, " + issuer + "; it accepts " + accepted +
+           ". Set DIST_TLS_CA " + places.authorities +
+           " to the authority of that certificate, or replace DIST_TLS_CERTIFICATE " + places.certificate;
+  return text + "is valid here and was issued by " + issuer + fingerprint_of_authority(own) +
+         ". The authority of that name that it trusts may have another key. Compare DIST_TLS_CA and the "
+         "clocks "
+         "of both machines";
 }
 
-std::string join(const std::string& first, const std::string& second) {
-  return first + (first.empty() || second.empty() ? "" : "; ") + second;
+// Two sentences without the second one's period.
+std::string join(const std::string& first, std::string second) {
+  if (first.empty() || second.empty()) return first + second;
+  second[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(second[0])));
+  return first + ". " + second;
 }
 
-std::string examine(Look& look, const Credentials& own, const std::string& own_host,
-                    const std::string& host) {
+std::string examine(Look& look, const Self& self, uint64_t number, const std::string& host) {
+  const Credentials& own = self.credentials;
+  const std::string& own_host = self.host;
+  const bool workers = self.number >= 0;
+  const std::string here = workers ? "on worker " + std::to_string(self.number) : "here";
+  const std::string there = workers ? "on worker " + std::to_string(number) : "of the server";
   const bool tls = !own.ca.empty();
   const Look::End end = look.connect();
-  if (end == Look::End::kSilent) return "";
+  if (end == Look::End::kSilent) return kNoAnswer;
   if (end == Look::End::kNoTls) {
     if (!tls) return "";
     if (look.speaks() == Speaks::kPlainText)
@@ -168,51 +192,67 @@ std::string examine(Look& look, const Credentials& own, const std::string& own_h
   if (!tls && (look.speaks() == Speaks::kTls))
     return std::string("it uses TLS, but this process uses plain text.") + kAllOrNone;
   if (!tls) return "";
-  const std::string peer = fault_of_peer(look, host, !own_host.empty());
+  const std::string peer = fault_of_peer(look, own, host, !own_host.empty(), {there, here});
   if (end == Look::End::kFailed && peer.empty()) return "the TLS handshake fails: " + look.error();
   if (end != Look::End::kDone) {
     // With TLS 1.2, the peer checks the own certificate before the handshake ends.
-    return join(peer,
-                SSL_get0_peer_certificate(look.ssl()) != nullptr ? fault_of_own(look, own, own_host) : "");
+    return join(peer, SSL_get0_peer_certificate(look.ssl()) != nullptr
+                          ? fault_of_own(look, own, own_host, {here, there})
+                          : "");
   }
   switch (look.await_data()) {
     case Look::End::kDone: {
-      // It has accepted this process as a client, but has not checked the name yet.
-      const std::string why = why_own_not_for(own, own_host);
-      return join(peer, why.empty() ? "" : "the certificate of this process " + why);
+      // It has accepted this process as a client, but has not checked the name and the other direction yet.
+      const Fault fault = why_own_unfit(own, own_host, {here, there});
+      return join(peer, fault ? "the certificate of this process " + fault.text() : "");
     }
-    case Look::End::kSilent: return peer;
-    default: return join(peer, fault_of_own(look, own, own_host));
+    case Look::End::kSilent: return peer.empty() ? kNoAnswer : peer;
+    default: return join(peer, fault_of_own(look, own, own_host, {here, there}));
   }
 }
 
-// Returns whether the peer has accepted the token that begins every connection. Otherwise `why` receives the reason, as
-// far as it is known.
-bool present_token(const Self& self, Dialled& connection, std::string* why) {
-  const int64_t until_ns = steady_now_ns() + kExchangeNs;
+// Returns whether the peer has accepted the token that begins every connection. Otherwise `why` receives the reason.
+bool present_token(const Self& self, Dialled& connection, const std::function<void(const char*)>& early,
+                   std::string* why) {
+  const int64_t begin_ns = steady_now_ns();
+  const int64_t until_ns = begin_ns + kExchangeNs;
   const std::string request = connect_request(self.secret, self.number);
-  if (!connection.send(std::as_bytes(std::span(request)), until_ns)) return false;
-  constexpr std::string_view kBegin = "HTTP/1.1 ";
-  constexpr std::string_view kEnd = "\r\n\r\n";
-  constexpr std::size_t kMostBytes = 256;
+  if (!connection.send(std::as_bytes(std::span(request)), until_ns)) {
+    *why = kCloses;
+    return false;
+  }
+  constexpr std::string_view kAccepted = kAcceptedResponse;
+  constexpr std::string_view kWrongSecret = kWrongSecretResponse;
+  constexpr std::string_view kHttp = "HTTP/";
   // The next bytes of the peer, which follow at once in plain text, must stay.
   std::string response;
-  while (!response.ends_with(kEnd)) {
+  while (response != kAccepted && response != kWrongSecret) {
     std::byte next{};
-    const std::ptrdiff_t came = connection.receive({&next, 1}, until_ns);
-    if (came == 0) return false;
-    if (came > 0) response += static_cast<char>(next);
-    const std::size_t begun = std::min(response.size(), kBegin.size());
-    const bool fits = std::string_view(response).substr(0, begun) == kBegin.substr(0, begun);
-    if (came < 0 && response.empty()) return false;
-    if (came < 0 || !fits || response.size() > kMostBytes) {
-      *why = why_refused("");
+    std::ptrdiff_t came = 0;
+    if (response.empty()) came = connection.receive({&next, 1}, begin_ns + kEarlyNs);
+    if (came == 0) {
+      if (response.empty()) early(kNoAnswer);
+      came = connection.receive({&next, 1}, until_ns);
+    }
+    if (came == 0) {
+      *why = kNoAnswer;
       return false;
     }
+    if (came < 0 && response.empty()) {
+      *why = kCloses;
+      return false;
+    }
+    if (came > 0) response += static_cast<char>(next);
+    const bool may_follow = kAccepted.starts_with(response) || kWrongSecret.starts_with(response);
+    if (came > 0 && may_follow) continue;
+    // It has answered with something else, or with less.
+    if (came > 0 && kHttp.starts_with(response)) continue;
+    *why = response.starts_with(kHttp) ? "the program at that address is an HTTP server, not libdist"
+                                       : why_refused("");
+    return false;
   }
-  const std::string_view code = std::string_view(response).substr(kBegin.size(), 3);
-  if (code != "200") *why = why_refused(code);
-  return code == "200";
+  if (response == kWrongSecret) *why = why_refused("477");
+  return response == kAccepted;
 }
 
 }  // namespace
@@ -231,15 +271,16 @@ Speaks first_bytes_tell(std::span<const std::byte> bytes) noexcept {
   return Speaks::kOther;
 }
 
-std::string probe(const Self& self, const std::string& host, Dialled& connection) {
-  if (std::string why; !present_token(self, connection, &why)) return why;
+std::string probe(const Self& self, uint64_t peer, const std::string& host, Dialled& connection,
+                  const std::function<void(const char*)>& early) {
+  if (std::string why; !present_token(self, connection, early, &why)) return why;
   const OpensslErrors errors;
   const OpensslRef<SSL_CTX> context = make_context(self.credentials);
   if (context == nullptr) return "";
   Look look(context.get(), connection);
   if (look.ssl() == nullptr) return "";
   if (!is_ip_address(host)) SSL_set_tlsext_host_name(look.ssl(), host.c_str());
-  return examine(look, self.credentials, self.host, host);
+  return examine(look, self, peer, host);
 }
 
 Prober::Prober(Self self, Tell tell) : shared_(std::make_shared<Shared>()) {
@@ -254,60 +295,72 @@ void Prober::ask(uint64_t peer, const std::string& address) noexcept {
   try {
     const std::scoped_lock lock(shared.mutex);
     if (shared.stopped) return;
-    const bool waits = std::any_of(shared.waiting.begin(), shared.waiting.end(),
-                                   [&](const auto& each) { return each.first == peer; });
-    if (!waits) shared.waiting.emplace_back(peer, address);
-    if (shared.has_thread) return;
+    const bool waits = std::any_of(shared.asked.begin(), shared.asked.end(),
+                                   [&](const Asked& each) { return each.peer == peer; });
+    if (!waits) shared.asked.push_back({peer, address});
+    if (shared.threads >= std::min(kMostThreads, static_cast<int>(shared.asked.size()))) return;
     const AsyncSignalsBlocked blocked;
     std::thread([kept = shared_] {
       name_this_thread("dist-probe");
       work(kept);
     }).detach();
-    shared.has_thread = true;
+    ++shared.threads;
   } catch (const std::exception&) {
     // The next call tries again.
   }
 }
 
-// Returns false if there is no connection; `cause` then receives the reason, if it is the name.
-bool Prober::connect(Shared& shared, const std::string& address, Dialled& connection, std::string* cause) {
-  const std::string host = host_of(address);
-  const std::string port = address.substr(address.rfind(':') + 1);
-  const auto set_looks_up = [&](bool looks_up) {
+std::string Prober::examine(Shared& shared, const Asked& asked) {
+  const std::string host = host_of(asked.address);
+  const std::string port = port_of(asked.address);
+  const auto look_up = [&](int change) {
     const std::scoped_lock lock(shared.mutex);
-    shared.looks_up = looks_up;
+    shared.looking_up += change;
     shared.changed.notify_all();
   };
-  set_looks_up(true);
+  const auto early = [&](const char* cause) {
+    if (!shared.stopped) shared.tell(asked.peer, cause, false);
+  };
+  Dialled connection(shared.stopped);
+  look_up(1);
   const std::string why = connection.look_up(host, port);
-  set_looks_up(false);
-  if (!why.empty()) *cause = "its host name does not resolve: " + why;
-  return why.empty() && !shared.stopped && connection.connect(steady_now_ns() + kConnectNs);
+  look_up(-1);
+  if (!why.empty()) return "its host name does not resolve: " + why;
+  if (shared.stopped) return "";
+  // Whether nobody listens is known at once, and gRPC's attempts tell, too.
+  for (const int64_t patience_ns : {kEarlyNs, kConnectNs}) {
+    const int64_t until_ns = steady_now_ns() + patience_ns;
+    if (connection.connect(until_ns)) return probe(shared.self, asked.peer, host, connection, early);
+    if (steady_now_ns() < until_ns || shared.stopped) return "";
+    early(kNotAccepted);
+  }
+  return kNotAccepted;
 }
 
 void Prober::work(const std::shared_ptr<Shared>& shared) noexcept {
   for (;;) {
-    std::pair<uint64_t, std::string> next;
+    auto next = shared->asked.end();
     {
       const std::scoped_lock lock(shared->mutex);
-      if (shared->stopped || shared->waiting.empty()) {
-        shared->has_thread = false;
+      next = std::find_if(shared->asked.begin(), shared->asked.end(),
+                          [](const Asked& each) { return !each.taken; });
+      if (shared->stopped || next == shared->asked.end()) {
+        --shared->threads;
         return shared->changed.notify_all();
       }
-      next = shared->waiting.front();
+      next->taken = true;
     }
     std::string cause;
     try {
-      Dialled connection(shared->stopped);
-      if (connect(*shared, next.second, connection, &cause))
-        cause = probe(shared->self, host_of(next.second), connection);
+      cause = examine(*shared, *next);
     } catch (const std::exception&) {
     }
+    const uint64_t peer = next->peer;
     {
       const std::scoped_lock lock(shared->mutex);
-      shared->waiting.pop_front();
+      shared->asked.erase(next);
     }
-    if (!shared->stopped) shared->tell(next.first, cause);
+    if (!shared->stopped) shared->tell(peer, cause, true);
   }
 }
 
@@ -315,7 +368,7 @@ void Prober::stop() noexcept {
   Shared& shared = *shared_;
   std::unique_lock lock(shared.mutex);
   shared.stopped = true;
-  shared.changed.wait(lock, [&] { return !shared.has_thread || shared.looks_up; });
+  shared.changed.wait(lock, [&] { return shared.threads == shared.looking_up; });
 }
 
 }  // namespace dist::grpc_link

@@ -20,11 +20,16 @@ class Reasons {
     if (const std::size_t at = reason.find(kLast); at != std::string::npos)
       reason.erase(0, at + kLast.size());
     show_addresses(reason);
-    std::erase(list_, reason);
+    // The same reason may show another time.
+    const auto key = [](const std::string& each) {
+      return std::string_view(each).substr(0, each.find(", but this machine's clock shows "));
+    };
+    std::erase_if(list_, [&](const std::string& each) { return key(each) == key(reason); });
     list_.insert(list_.begin(), std::move(reason));
     list_.resize(std::min(list_.size(), kMost));
   }
   void clear() noexcept { list_.clear(); }
+  bool empty() const noexcept { return list_.empty(); }
   // "the latest; before that: another; another"
   std::string text() const {
     std::string text;

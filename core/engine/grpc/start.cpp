@@ -91,6 +91,9 @@ dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carri
     own.ca = text_of(config.ca);
     own.certificate = text_of(config.certificate);
     own.key = text_of(config.key);
+    own.ca_file = text_of(config.files.ca);
+    own.certificate_file = text_of(config.files.certificate);
+    own.key_file = text_of(config.files.key);
     own.version = DIST_GRPC_VERSION;
     own.forms = config.forms;
     own.came_from = config.came_from;
@@ -139,6 +142,9 @@ dist_status start_calls(const CallModuleConfig& config, CallNetwork** out, char*
     own.ca = text_of(config.ca);
     own.certificate = text_of(config.certificate);
     own.key = text_of(config.key);
+    own.ca_file = text_of(config.files.ca);
+    own.certificate_file = text_of(config.files.certificate);
+    own.key_file = text_of(config.files.key);
     own.version = DIST_GRPC_VERSION;
     own.lease_ns = config.lease_ns;
     if (const dist_status code = check_credentials(own, why, size); code != DIST_OK) return code;

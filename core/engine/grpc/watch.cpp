@@ -14,8 +14,8 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 62;
-// How long worker 0 waits before it begins to look for the reason why a worker is missing.
-constexpr int64_t kProbeAfterNs = 1'000'000'000;
+// How long a worker waits for a peer before it begins to look for the reason why it is missing. Deadlines may be short.
+constexpr int64_t kProbeAfterNs = 300'000'000;
 
 }  // namespace
 
@@ -138,10 +138,15 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
     bool missing = false;
     {
       const std::scoped_lock lock(members_);
-      // The other workers probe when they fail to connect. Worker 0 only waits for connections.
+      // The other workers probe when they fail to connect, or get no answer. Worker 0 only waits for connections.
+      const int64_t tries_since_ns = tries_since_ns_of(peer);
+      if (tries_since_ns != 0 && !closed_ && is_due(tries_since_ns + kProbeAfterNs)) {
+        missing = may_probe(peer, now);
+        next = std::min(next, peer.probe_ns);
+      }
       if (hub() && peer.life == Life::kUnknown && !closed_) {
         if (peer.probe_ns == 0) peer.probe_ns = now + kProbeAfterNs;
-        missing = may_probe(peer, now);
+        missing = may_probe(peer, now) || missing;
         next = std::min(next, peer.probe_ns);
       }
       if (peer.control != nullptr && peer.control->stage == Link::Stage::kOpen && peer.life == Life::kHere) {
@@ -175,8 +180,18 @@ void Endpoint::look_for(Peer& peer) noexcept {
   const std::string& address = config_.address(peer.number);
   const HostAddresses found = names_.ask(host_of(address));
   // The prober waits until the system answers.
-  if (found.list.empty() && !found.why.empty()) probed(peer, "its host name does not resolve: " + found.why);
+  if (found.list.empty() && !found.why.empty())
+    probed(peer, "its host name does not resolve: " + found.why, true);
   prober_.ask(static_cast<uint64_t>(peer.number), address);
+}
+
+// `members_` must be held. Since when a connection to this peer has been attempted without an answer; 0: there is none.
+int64_t Endpoint::tries_since_ns_of(const Peer& peer) const noexcept {
+  for (const LinkRef& each : unproven_) {
+    if (each->outgoing && each->peer == peer.number && each->stage == Link::Stage::kAnswer)
+      return each->born_ns;
+  }
+  return 0;
 }
 
 // An attempt that nobody has answered ends if the peer's host name has other addresses by now. `next` receives when its
