@@ -35,6 +35,8 @@ ErrorRecord& last_error() noexcept {
 
 uint64_t failures_on_this_thread() noexcept { return failures; }
 
+const uint64_t& failure_count_of_this_thread() noexcept { return failures; }
+
 Status fail(dist_status code, const char* format, ...) noexcept {
   va_list arguments;
   va_start(arguments, format);

@@ -50,6 +50,8 @@ inline constexpr std::size_t kReasonBytes = 256;
 // This thread's latest failure, and the number of its failures, which tells whether a record is new.
 ErrorRecord& last_error() noexcept;
 uint64_t failures_on_this_thread() noexcept;
+// The counter itself, for a thread that reads it often.
+const uint64_t& failure_count_of_this_thread() noexcept;
 
 // Records a failure on this thread and returns it.
 [[gnu::format(printf, 2, 3)]] Status fail(dist_status code, const char* format, ...) noexcept;

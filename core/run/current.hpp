@@ -39,7 +39,9 @@ void watch_thread_end() noexcept;
 // the scope.
 class Within {
  public:
-  Within(Replica* replica, bool merging) noexcept : here_(current()), before_(here_) {
+  Within(Replica* replica, bool merging) noexcept : Within(current(), replica, merging) {}
+  // `here` is current(), if the caller has looked it up already.
+  Within(Current& here, Replica* replica, bool merging) noexcept : here_(here), before_(here) {
     here_ = Current{replica, merging, nullptr, nullptr, 0, 0, nullptr, false};
   }
   ~Within() { here_ = before_; }

@@ -5,11 +5,13 @@
 // - requests on a single replica.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "core/base/memory.hpp"
 #include "core/comm/group.hpp"
 #include "core/comm/wait_graph.hpp"
+#include "core/run/current.hpp"
 #include "core/run/replica_pool.hpp"
 #include "core/trace/recorder.hpp"
 
@@ -25,9 +27,29 @@ class InnerPool {
 
   ReplicaPool& pool() noexcept { return pool_; }
 
+  // ---- Requests ----
+  // A request is a run of one function on the calling thread. begin_alone() and call_alone() together do what
+  // ReplicaPool::run() does, except for what such a run does not need: the run lock, which only this thread
+  // takes, the rounds of the group, which has one member, and the start and end of other members' functions.
+
+  // The variables of the calling thread, which it looks up once.
+  struct Caller {
+    Current& current = dist::current();
+    const uint64_t& failures = failure_count_of_this_thread();
+  };
+  // Whether the pool's runs need nothing else: neither threads of a budget nor logical devices.
+  bool runs_alone() const noexcept { return runs_alone_; }
+  // The run can be cancelled from now on.
+  void begin_alone(const RunDeadline& deadline) noexcept;
+  // `begun` and `*out_ended` are stamps of the replica's recorder.
+  Status call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended);
+
  private:
+  class Turn;
   InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, ReplicaPool::Options options);
   ~InnerPool() = default;
+  Status end_badly(Status status, uint64_t failures_before, uint64_t* out_ended) noexcept;
+  void end_seeing() noexcept;
   std::optional<FlightRecorder>& own_recorder(Memory& memory, const ReplicaPool::Options& options);
 
   Memory& memory_;
@@ -35,6 +57,7 @@ class InnerPool {
   Group group_;
   std::optional<FlightRecorder> recorder_;  // empty if it uses the recorder of the other pool
   ReplicaPool pool_;
+  const bool runs_alone_;
 };
 
 }  // namespace dist

@@ -138,6 +138,15 @@ class Replica {
     recorder().begin_run();
   }
   void end() noexcept { stay(kNobody); }
+  // The same for an instance, whose thread no word shows. `now` is the recorder's time.
+  void begin_alone(uint64_t now) noexcept {
+    // release: as in stay().
+    thread_.store(this_thread(), std::memory_order_release);
+    recorder().begin_run(now);
+  }
+  void end_alone() noexcept { thread_.store(kNobody, std::memory_order_release); }
+  // Whether the calling thread runs the function, which has not been moved to another one.
+  bool is_alone_here() const noexcept { return thread_.load(std::memory_order_acquire) == this_thread(); }
   void set_away(Away away) noexcept;
 
   // Detach the function from its thread, and attach it to the calling one (attachment.cpp).

@@ -254,6 +254,7 @@ class ReplicaPool {
   void thread_comes(int rank, bool own) noexcept;
 
  private:
+  friend class InnerPool;  // calls requests without a whole run
   // The state of a library thread: it is joined, or it was abandoned and releases the keeper when it ends. It
   // is allocated apart from the seat, because the seat may get another thread.
   enum : uint32_t { kOwned, kOrphan, kEnded };

@@ -192,6 +192,7 @@ class Instances final : public Counted, public Tenant {
     bool left() const noexcept { return call.load(std::memory_order_acquire) == kLeft; }
     std::atomic<uint32_t> call{kOut};
     Stuck* stuck = nullptr;
+    const InnerPool::Caller caller;  // the thread itself
   };
   struct Asked;
   // The state of one instance, and the thread that serves it.
@@ -270,8 +271,12 @@ class Instances final : public Counted, public Tenant {
   void cancel_late(const Request& request, ReplicaPool& pool) noexcept;
   Request* perform(Seat& seat, Stay& stay, Request& request);
   Status run_request(Seat& seat, Stay& stay, Request& request);
+  Status run_in_full(Seat& seat, Stay& stay, Request& request);
+  Recorder& recorder_of(const Seat& seat) noexcept {
+    return pool_.recorder()[LocalReplica{static_cast<int>(&seat - seats_.data())}];
+  }
   void count_end(Seat& seat, const Request& request, dist_status status) noexcept;
-  void count_times(Seat& seat, uint64_t accepted, uint64_t begun) noexcept;
+  void count_times(Seat& seat, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept;
   void occupy(Seat& seat, Request* request) noexcept;
   void watch(Seat& seat, int64_t end_ns) noexcept;
   void watch_told(Seat& seat) noexcept;

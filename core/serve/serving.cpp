@@ -294,9 +294,33 @@ void Instances::cancel_late(const Request& request, ReplicaPool& pool) noexcept 
 Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   if (request.deadline_ns != 0 && host_.now_ns() >= request.deadline_ns)
     return fail(overdue_in_queue(request));
+  // Cancel objects, budgets, logical devices and the replacement of stuck threads need more than a call.
+  if (request.cancel_object() != nullptr || options_.stuck_ns != 0 || !at.pool->runs_alone()) [[unlikely]]
+    return run_in_full(at, stay, request);
+  Recorder& recorder = recorder_of(at);
+  const bool of_batcher = request.unlimited;
+  const uint64_t accepted = of_batcher ? 0 : request.accepted_at;
+  const uint64_t begun = recorder.now();
+  if (!of_batcher) recorder.begin_request(request.id, accepted);
+  at.inside.store(true, std::memory_order_relaxed);
+  at.pool->begin_alone({request.deadline_ns, request.timeout_ns()});
+  // A cancellation that came before the group was clean.
+  if (request.cancel_asked.load(std::memory_order_seq_cst)) [[unlikely]]
+    cancel_late(request, at.pool->pool());
+  uint64_t ended = begun;
+  const Status status = at.pool->call_alone(request.body(), stay.caller, begun, &ended);
+  at.inside.store(false, std::memory_order_release);
+  if (!of_batcher) {
+    recorder.end_request();
+    count_times(at, accepted, begun, ended);
+  }
+  return status;
+}
+
+[[gnu::noinline]] Status Instances::run_in_full(Seat& at, Stay& stay, Request& request) {
   if (const Cancel* const by = request.cancel_object(); by != nullptr && by->signalled())
     return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", by->reason());
-  Recorder& recorder = pool_.recorder()[LocalReplica{static_cast<int>(&at - seats_.data())}];
+  Recorder& recorder = recorder_of(at);
   const bool of_batcher = request.unlimited;
   const uint64_t accepted = of_batcher ? 0 : request.accepted_at;
   const uint64_t begun = recorder.now();
@@ -312,7 +336,7 @@ Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   if (stay.left()) return status;
   at.inside.store(false, std::memory_order_release);
   recorder.end_request();
-  if (!of_batcher) count_times(at, accepted, begun);
+  if (!of_batcher) count_times(at, accepted, begun, clock_.now());
   return status;
 }
 
@@ -321,9 +345,9 @@ void Instances::count_end(Seat& at, const Request& request, dist_status status) 
   if (!request.unlimited) at.numbers.ended[static_cast<std::size_t>(end_of(status))].add(1);
 }
 
-void Instances::count_times(Seat& at, uint64_t accepted, uint64_t begun) noexcept {
+void Instances::count_times(Seat& at, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept {
   begun = std::max(begun, accepted);
-  const uint64_t ended = std::max(clock_.now(), begun);
+  ended = std::max(ended, begun);
   at.numbers.queued.add(begun - accepted);
   at.numbers.computed.add(ended - begun);
   at.numbers.waited.add(ended - accepted);

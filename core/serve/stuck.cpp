@@ -225,7 +225,7 @@ void Instances::record_left(int rank, const Request& request, dist_status status
   const uint64_t begun = recorder.run_began();
   recorder.end_run(status);
   recorder.end_request();
-  if (!request.unlimited) count_times(seat(rank), request.accepted_at, begun);
+  if (!request.unlimited) count_times(seat(rank), request.accepted_at, begun, clock_.now());
   count_end(seat(rank), request, status);
 }
 

@@ -13,10 +13,9 @@ uint64_t workers_word(Recorder::WorkersWord kind, int32_t a, int32_t b) noexcept
 
 }  // namespace
 
-void Recorder::end_run(dist_status status) noexcept {
+void Recorder::end_run(dist_status status, uint64_t end) noexcept {
   // The thread ended inside a merge function.
   if (inside_) close(status);
-  const uint64_t end = now();
   began_ = run_began_.load(std::memory_order_relaxed);
   run_began_.store(0, std::memory_order_relaxed);
   Arrival run;

@@ -101,11 +101,15 @@ class alignas(128) Recorder {
 
   // ---- Called by the replica. Stamps are values of now() ----
 
-  void begin_run() noexcept {
+  void begin_run() noexcept { begin_run(now()); }
+  void begin_run(uint64_t stamp) noexcept {
     ++run_;
-    run_began_.store(now(), std::memory_order_relaxed);
+    run_began_.store(stamp, std::memory_order_relaxed);
   }
-  void end_run(dist_status status) noexcept;
+  void end_run(dist_status status) noexcept { end_run(status, now()); }
+  void end_run(dist_status status, uint64_t stamp) noexcept;
+  // The same for a run that succeeded and made no collectives, such as a request's.
+  void end_plain_run(uint64_t stamp) noexcept;
   // Encloses the run of a request, if it has one. `accepted` is a stamp.
   void begin_request(int64_t id, uint64_t accepted) noexcept {
     request_.store(static_cast<uint64_t>(id), std::memory_order_relaxed);
@@ -300,6 +304,28 @@ inline void Recorder::write(const Arrival& arrival) noexcept {
   put(slot[kSequence], arrival.sequence | static_cast<uint64_t>(run_) << 32);
   put(slot[kVersion], 4 * index + 2);
   count_.store(next_, std::memory_order_release);
+}
+
+inline void Recorder::end_plain_run(uint64_t end) noexcept {
+  const uint64_t began = run_began_.load(std::memory_order_relaxed);
+  const uint64_t accepted = accepted_.load(std::memory_order_relaxed);
+  const uint64_t index = next_++;
+  Slot& slot = slot_of(index);
+  // The begin and the end of the event at once.
+  std::atomic_ref<uint64_t>(slot[kVersion]).store(4 * index + 3, std::memory_order_relaxed);
+  put(slot[kBegin], began);
+  put(slot[kArrived], began);
+  put(slot[kEnd], end);
+  put(slot[kBytes], accepted != 0 ? request_.load(std::memory_order_relaxed) : 0);
+  put(slot[kWhat], uint64_t{DIST_COLLECTIVE_RETURN} | (accepted != 0 ? kOfRequest : 0));
+  put(slot[kRound], 0);
+  put(slot[kSequence], static_cast<uint64_t>(run_) << 32);
+  if (accepted != 0) put(slot[kLate], accepted);
+  put(slot[kVersion], 4 * index + 4);
+  count_.store(next_, std::memory_order_release);
+  run_began_.store(0, std::memory_order_relaxed);
+  runs_.add(1);
+  run_ticks_.add(end - began);
 }
 
 inline void Recorder::open(const Arrival& arrival) noexcept {
