@@ -151,8 +151,8 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
   DIST_TRY(instances_->accept("dist_batcher_submit"));
   Item* item = nullptr;
   if (const Status made = acquire(&item); !made.ok()) {
-    instances_->ends_one();
-    instances_->one_less();
+    instances_->ends_one(instances_->elsewhere());
+    instances_->one_less(instances_->elsewhere());
     return made;
   }
   const int64_t now_ns = instances_->host().now_ns();
@@ -180,6 +180,8 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
   }
   if (!refused.ok()) {
     item->drop();
+    instances_->ends_one(instances_->elsewhere());
+    instances_->one_less(instances_->elsewhere());
     return refused;
   }
   if (sooner) instances_->deadline_changed();
@@ -261,7 +263,7 @@ void Batcher::cancel(Item& item, const char* reason, bool in_signal) noexcept {
     leave(item, why.code, instances_->stamp());
     arm_waiting(instances_->host().now_ns());
   }
-  in_signal ? item.end_in_signal(why) : item.end(Status(why.code), &why);
+  in_signal ? item.end_in_signal(why) : item.end(Status(why.code), &why, instances_->elsewhere());
 }
 
 int64_t Batcher::tend() noexcept {
@@ -285,7 +287,7 @@ int64_t Batcher::tend() noexcept {
       why = why_over(*over, over_as(*over, now_ns));
       leave(*over, why.code, instances_->stamp());
     }
-    over->end(Status(why.code), &why);
+    over->end(Status(why.code), &why, instances_->elsewhere());
   }
 }
 
@@ -305,7 +307,7 @@ void Batcher::end_all(const ErrorRecord& why) noexcept {
       if (one == nullptr) return;
       leave(*one, why.code, instances_->stamp());
     }
-    one->end(Status(why.code), &why);
+    one->end(Status(why.code), &why, instances_->elsewhere());
   }
 }
 

@@ -107,8 +107,8 @@ class Batcher final : public Counted {
   bool form(Step& step, int instance) noexcept;
   void count_joined(const Step& step) noexcept;
   void count_step(const Step& step, uint64_t now) noexcept;
-  void end_chain(Item* first, Status status, const ErrorRecord* why) noexcept;
-  void end_unwanted(Item& item) noexcept;
+  void end_chain(Item* first, Status status, const ErrorRecord* why, Endings& by) noexcept;
+  void end_unwanted(Item& item, Endings& by) noexcept;
   void add_step(Step& step) noexcept;
   void free_steps() noexcept;
   std::size_t num_steps_at_work() const noexcept;
@@ -116,7 +116,7 @@ class Batcher final : public Counted {
   void back(Step& step) noexcept;
   void leave_line(const Step& step) noexcept;
   void put_away(Step& step) noexcept;
-  void over(Step& step, Status status, const ErrorRecord* why) noexcept;
+  void over(Step& step, Status status, const ErrorRecord* why, Endings& by) noexcept;
   dist_status over_as(const Item& item, int64_t now_ns) const noexcept;
   ErrorRecord why_over(const Item& item, dist_status as) const noexcept;
   void leave(Item& item, dist_status outcome, uint64_t now) noexcept;

@@ -80,7 +80,7 @@ void* Helpers::tell_host(void* self) {
     promise->call_done();
     promise->let_go();
     helpers.untold_.fetch_sub(1, std::memory_order_relaxed);
-    helpers.instances_.one_less();
+    helpers.instances_.one_less(helpers.instances_.elsewhere());
   }
   return nullptr;
 }

@@ -39,7 +39,7 @@ Instances::Instances(Memory& memory, ReplicaPool& pool)
 
 Instances::~Instances() {
   helpers_.stop();
-  while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
+  while (Promise* const one = take_spare()) one->release();
 }
 
 // The reason why nothing is accepted. Must be called under the mutex.
@@ -76,9 +76,23 @@ bool Instances::some_begin() const noexcept {
 Status Instances::accept(const char* call) noexcept {
   const std::lock_guard lock(mutex_);
   DIST_TRY(refusal(call));
-  accepted_.fetch_add(1, std::memory_order_relaxed);
-  under_way_.fetch_add(1, std::memory_order_relaxed);
+  ++items_ever_;
   return kOk;
+}
+
+// The number of accepted promises that have not been delivered. Must be called under the mutex, so that none is
+// accepted meanwhile.
+std::size_t Instances::count_undelivered() const noexcept {
+  uint64_t left = accepted_ever_ + items_ever_ - elsewhere_.delivered.load(std::memory_order_seq_cst);
+  for (const Seat& each : seats_) left -= each.endings.delivered.load(std::memory_order_seq_cst);
+  return left;
+}
+
+// Whether an accepted promise has not completed. Must be called under the mutex.
+bool Instances::some_under_way() const noexcept {
+  uint64_t left = accepted_ever_ + items_ever_ - elsewhere_.completed.load(std::memory_order_relaxed);
+  for (const Seat& each : seats_) left -= each.endings.completed.load(std::memory_order_relaxed);
+  return left != 0;
 }
 
 Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
@@ -93,31 +107,31 @@ Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
   return kOk;
 }
 
-// Returns an unused request and counts it as in use.
+// A request for reuse; NULL: none.
+Request* Instances::take_spare() noexcept {
+  // The address stands for a list that another thread has taken for a moment.
+  auto* const taken = reinterpret_cast<Promise*>(&spare_);
+  Promise* first = spare_.exchange(taken, std::memory_order_acquire);
+  for (int i = 0; first == taken; ++i) {
+    (i & 63) == 63 ? yield_this_thread() : spin_pause();
+    first = spare_.exchange(taken, std::memory_order_acquire);
+  }
+  if (first == nullptr && returned_.load(std::memory_order_relaxed) != nullptr)
+    first = returned_.exchange(nullptr, std::memory_order_acquire);
+  spare_.store(first == nullptr ? nullptr : first->next, std::memory_order_release);
+  return static_cast<Request*>(first);
+}
+
+// Returns an unused request.
 Status Instances::acquire(Request** out) {
-  {
-    const std::lock_guard lock(mutex_);
-    DIST_TRY(refusal("dist_submit"));
-    *out = static_cast<Request*>(spare_);
-    if (spare_ != nullptr) spare_ = spare_->next;
-    ++out_;
-    accepted_.fetch_add(1, std::memory_order_relaxed);
-    under_way_.fetch_add(1, std::memory_order_relaxed);
+  *out = take_spare();
+  if (*out != nullptr) [[likely]]
+    return kOk;
+  try {
+    *out = make_counted<Request>(memory(), *this).take();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
   }
-  if (*out == nullptr) {
-    try {
-      *out = make_counted<Request>(memory(), *this).take();
-    } catch (const std::bad_alloc&) {
-      {
-        const std::lock_guard lock(mutex_);
-        --out_;
-      }
-      ends_one();
-      one_less();
-      return out_of_memory();
-    }
-  }
-  retain();
   return kOk;
 }
 
@@ -134,10 +148,15 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   if (given.cancel != nullptr && given.cancel->signalled())
     return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", given.cancel->reason());
   DIST_TRY(need_helpers(given, false));
+  if (phase() != Phase::kOpen) [[unlikely]] {
+    const std::lock_guard lock(mutex_);
+    DIST_TRY(refusal("dist_submit"));
+  }
   Request* request = nullptr;
   DIST_TRY(acquire(&request));
   // One reference belongs to the thread that completes it.
   request->begin(given, given.timeout_ns > 0 ? host_.now_ns() : 0, out == nullptr ? 1 : 2);
+  if (request->keeps_home) retain();
   request->id = given.id;
   request->accepted_at = clock_.now();
   const bool linked = request->link();
@@ -147,17 +166,19 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   bool sooner = false;
   {
     const std::lock_guard lock(mutex_);
-    // It may have been cancelled, and the instances closed, since begin().
-    refused =
-        !linked || request->cancel_asked.load(std::memory_order_relaxed)
-            ? fail(DIST_CANCELLED, "the request was cancelled before it started: %s", given.cancel->reason())
-            : refusal("dist_submit");
+    // It may have been cancelled since begin().
+    if (!linked || request->cancel_asked.load(std::memory_order_relaxed)) [[unlikely]]
+      refused =
+          fail(DIST_CANCELLED, "the request was cancelled before it started: %s", given.cancel->reason());
+    else if (phase() != Phase::kOpen || !queue_.has_instances()) [[unlikely]]
+      refused = refusal("dist_submit");
     int instance = 0;
     if (request->id == 0) request->id = ++numbered_;
     if (refused.ok()) arrived = queue_.arrive(*request, &instance);
+    if (request->keeps_home) ++out_;
     if (arrived != Arrived::kFull) ++accepted_ever_;
     if (arrived == Arrived::kGiven) give(instance, *request);
-    sooner = queue_.first_deadline() == request;
+    if (arrived == Arrived::kQueued && request->deadline_ns != 0) sooner = is_sooner(*request);
   }
   if (sooner) helpers_.deadline_changed();
   if (arrived != Arrived::kFull) [[likely]] {
@@ -172,6 +193,14 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   }
   request->drop();
   return refused;
+}
+
+// Whether the clock thread must look at the queue earlier than planned, because of this request. Must be called
+// under the mutex.
+bool Instances::is_sooner(const Request& request) noexcept {
+  if (planned_ns_ != 0 && planned_ns_ <= request.deadline_ns) return false;
+  planned_ns_ = request.deadline_ns;
+  return true;
 }
 
 // Must be called under the mutex. Rarely assigns more than one entry.
@@ -214,12 +243,17 @@ void Instances::grant(RequestQueue::Entry& entry) noexcept {
 }
 
 void Instances::recycle(Request& request) noexcept {
-  {
+  const bool kept = request.keeps_home;
+  if (kept) {
     const std::lock_guard lock(mutex_);
-    request.next = std::exchange(spare_, &request);
     --out_;
   }
-  release();
+  request.next = returned_.load(std::memory_order_relaxed);
+  // release: the effects of all users come before its reuse.
+  while (!returned_.compare_exchange_weak(request.next, &request, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+  if (kept) release();
 }
 
 Instances::Counts Instances::counts() const noexcept {
@@ -244,7 +278,7 @@ Instances::Counts Instances::counts() const noexcept {
 
 void Instances::end_unbegun(Request& request, const ErrorRecord& why) noexcept {
   if (!request.unlimited) count_unbegun(why.code);
-  request.end(Status(why.code), &why);
+  request.end(Status(why.code), &why, elsewhere_);
 }
 
 int64_t Instances::end_overdue() noexcept {
@@ -263,8 +297,8 @@ int64_t Instances::end_overdue_requests() noexcept {
     {
       const std::lock_guard lock(mutex_);
       RequestQueue::Entry* const first = queue_.first_deadline();
-      if (first == nullptr) return 0;
-      if (first->deadline_ns > host_.now_ns()) return first->deadline_ns;
+      planned_ns_ = first == nullptr ? 0 : first->deadline_ns;
+      if (first == nullptr || first->deadline_ns > host_.now_ns()) return planned_ns_;
       withdraw(*first);
       over = static_cast<Request*>(first);
     }
@@ -290,12 +324,6 @@ ErrorRecord Instances::overdue_in_queue(const Request& request) const noexcept {
                 DurationText(request.timeout_ns()).text);
   copy_text(why.hint, "Send fewer requests, use more replicas, or give a longer timeout_ns.");
   return why;
-}
-
-void Instances::one_less() noexcept {
-  // seq_cst: close() first announces that it waits, and then checks.
-  accepted_.fetch_sub(1, std::memory_order_seq_cst);
-  if (phase_.load(std::memory_order_seq_cst) != Phase::kOpen) settled_.advance();
 }
 
 void Instances::withdraw_cancelled(Request& request, const char* reason) noexcept {

@@ -12,8 +12,8 @@
 //   while a host callback runs, and never while a thread waits.
 // - A seat is used by the thread whose Stay it refers to. A thread that was abandoned (Stay::kLeft) must not
 //   touch it.
-// - `under_way_` and `accepted_` count every accepted promise exactly once, so that close() can wait for
-//   zero.
+// - Every accepted promise is counted once when it is accepted, under `mutex_`, and twice when it completes
+//   (Endings). So close() can wait until all have been delivered.
 #pragma once
 
 #include <array>
@@ -32,10 +32,12 @@
 #include "core/run/replica_pool.hpp"
 #include "core/run/tenant.hpp"
 #include "core/serve/completions.hpp"
+#include "core/serve/endings.hpp"
 #include "core/serve/helpers.hpp"
 #include "core/serve/request.hpp"
 #include "core/serve/request_numbers.hpp"
 #include "core/serve/request_queue.hpp"
+#include "core/serve/short_lock.hpp"
 
 namespace dist {
 
@@ -117,14 +119,41 @@ class Instances final : public Counted, public Tenant {
   void recycle(Request& request) noexcept;
   // ends_one() is called just before a completion is published, one_less() after it was published and the
   // host was notified.
-  void ends_one() noexcept { under_way_.fetch_sub(1, std::memory_order_relaxed); }
-  void one_less() noexcept;
+  void ends_one(Endings& by) noexcept { by.completed.fetch_add(1, std::memory_order_relaxed); }
+  void one_less(Endings& by) noexcept {
+    // seq_cst: close() first announces that it waits, and then checks.
+    by.delivered.fetch_add(1, std::memory_order_seq_cst);
+    if (phase_.load(std::memory_order_seq_cst) != Phase::kOpen) [[unlikely]]
+      settled_.advance();
+  }
+  // The counts of threads other than the instances.
+  Endings& elsewhere() noexcept { return elsewhere_; }
   void withdraw_cancelled(Request& request, const char* reason) noexcept;
   ReplicaPool& pool() const noexcept { return pool_; }
   int64_t timeout_of_waits() const noexcept { return timeout_ns_; }
   const Host& host() const noexcept { return host_; }
-  // Counts completions, for callers that wait for one of several.
+  // Counts completions, for callers that wait for one of several. A caller exists as AwaitsSeveral before it
+  // checks whether one has completed; so either the check sees a completion, or one_ended() sees the caller.
   Word& ends() noexcept { return ends_; }
+  class AwaitsSeveral {
+   public:
+    AwaitsSeveral(Instances& of, bool awaits) noexcept : of_(of), awaits_(awaits) {
+      if (awaits_) of_.await_several_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~AwaitsSeveral() {
+      if (awaits_) of_.await_several_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    AwaitsSeveral(const AwaitsSeveral&) = delete;
+    AwaitsSeveral& operator=(const AwaitsSeveral&) = delete;
+
+   private:
+    Instances& of_;
+    const bool awaits_;
+  };
+  void one_ended() noexcept {
+    if (await_several_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      ends_.advance();
+  }
   // For waiting threads: does the clock thread's work if there is no such thread. Returns the time of the
   // next deadline; 0: nothing to watch.
   int64_t help() noexcept;
@@ -197,8 +226,10 @@ class Instances final : public Counted, public Tenant {
   struct Asked;
   // The state of one instance, and the thread that serves it.
   struct alignas(kApart) Seat {
-    Word bell;  // rung when there is something to do
+    // An idle instance looks only at these.
+    Word bell;  // rung when there is something to do, once for each request that is given
     std::atomic<Request*> given{nullptr};
+    alignas(kApart) Endings endings;
     InnerPool* pool = nullptr;
     Request* current = nullptr;       // the request that it runs
     Stay* stay = nullptr;             // of the thread that serves here
@@ -238,7 +269,15 @@ class Instances final : public Counted, public Tenant {
   void end_states(int64_t deadline_ns) noexcept;
   template <class Holds>
   bool wait_until(int64_t deadline_ns, Holds&& holds) noexcept;
+  Request* take_spare() noexcept;
   Status acquire(Request** out);
+  std::size_t count_undelivered() const noexcept;
+  std::size_t undelivered() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return count_undelivered();
+  }
+  bool some_under_way() const noexcept;
+  bool is_sooner(const Request& request) noexcept;
   Status refusal(const char* call) const noexcept;
   bool some_begin() const noexcept;
   void end_if_none_is_left(const ErrorRecord& why) noexcept;
@@ -261,8 +300,12 @@ class Instances final : public Counted, public Tenant {
   int list_inside(std::span<char> text) const noexcept;
   bool stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
             const std::atomic<bool>& stopping);
-  template <class News>
-  void await(Word& bell, uint32_t rung, News&& news) noexcept;
+  static Request* take_given(Seat& seat) noexcept {
+    Request* const request = seat.given.load(std::memory_order_acquire);
+    if (request != nullptr) seat.given.store(nullptr, std::memory_order_relaxed);
+    return request;
+  }
+  void await(Seat& seat, uint32_t rung) noexcept;
   Request* come(int rank) noexcept;
   void tend(int rank);
   void make_state(int rank);
@@ -308,29 +351,34 @@ class Instances final : public Counted, public Tenant {
   std::atomic<Phase> phase_{Phase::kNever};
   std::atomic<bool> refused_{false};  // by refuse_all()
 
-  mutable std::mutex mutex_;
+  mutable ShortLock mutex_;
   RequestQueue queue_;
   std::pmr::vector<Seat> seats_;
-  Promise* spare_ = nullptr;               // requests for reuse
   char all_cancelled_[kReasonBytes] = "";  // reason of the latest cancel() of everything
-  std::size_t out_ = 0;                    // requests with references
-  uint64_t accepted_ever_ = 0;
-  int64_t numbered_ = 0;       // requests without an id from the host
-  int64_t watched_until_ = 0;  // when the clock thread checks for stuck functions; 0: when told
-  int32_t replaced_ = 0;       // threads replaced since opening
+  std::size_t out_ = 0;                    // requests that the host has references to
+  uint64_t accepted_ever_ = 0;             // requests
+  uint64_t items_ever_ = 0;                // accepted items of batchers
+  int64_t planned_ns_ = 0;                 // when the clock thread looks at the queue next; 0: when told
+  int64_t numbered_ = 0;                   // requests without an id from the host
+  int64_t watched_until_ = 0;              // when the clock thread checks for stuck functions; 0: when told
+  int32_t replaced_ = 0;                   // threads replaced since opening
   int64_t replaced_ever_ = 0;
   std::atomic<int> stuck_{0};  // stuck functions that are still running
   std::array<std::atomic<uint64_t>, kRefusals> refusals_{};
   std::array<std::atomic<uint64_t>, kRequestEnds> unbegun_{};  // completed before an instance started them
-  std::atomic<std::size_t> under_way_{0};                      // accepted promises that have not completed
-  std::atomic<std::size_t> accepted_{0};  // accepted promises whose completion has not been delivered
-  std::atomic<int> askers_{0};            // threads in take_all()
-  Asker entering_;                        // the request of entering host threads
+  std::atomic<int> askers_{0};                                 // threads in take_all()
+  Asker entering_;                                             // the request of entering host threads
   mutable std::mutex batchers_mutex_;
   Batcher* batchers_ = nullptr;
   Word settled_;  // counts changes that open() and close() wait for
   Word ends_;
+  std::atomic<int> await_several_{0};  // callers that wait for one of several
   Helpers helpers_;
+  Endings elsewhere_;
+  // Requests for reuse. Submitting threads take them from one list, and completing threads put them on the
+  // other one, which becomes the first when that is empty. So the two rarely need the same cache line.
+  alignas(kApart) std::atomic<Promise*> spare_{nullptr};  // `being_taken_`: another thread takes one
+  alignas(kApart) std::atomic<Promise*> returned_{nullptr};
 };
 
 }  // namespace dist

@@ -61,9 +61,9 @@ void Item::end_with(dist_status status) noexcept {
   *why = last_error();
 }
 
-void Item::end(Status status, const ErrorRecord* reason) noexcept {
+void Item::end(Status status, const ErrorRecord* reason, Endings& by) noexcept {
   batcher_.free_state(*this);
-  finish(status, reason);
+  finish(status, reason, by);
 }
 
 void Item::cut_off() noexcept {
@@ -74,7 +74,7 @@ void Item::cut_off() noexcept {
 
 void Item::end_left(const ErrorRecord& stuck) noexcept {
   const ErrorRecord own = batcher_.why_left(*this, stuck);
-  finish(Status(own.code), &own);
+  finish(Status(own.code), &own, home().elsewhere());
 }
 
 void Item::come_back() noexcept {
@@ -82,9 +82,9 @@ void Item::come_back() noexcept {
   batcher_.let_go_of_left(*this);
 }
 
-void Item::finish(Status status, const ErrorRecord* reason) noexcept {
+void Item::finish(Status status, const ErrorRecord* reason, Endings& by) noexcept {
   hold();
-  Promise::end(status, reason);
+  Promise::end(status, reason, by);
   // Wakes the threads that wait for results.
   news_.advance();
   let_go();

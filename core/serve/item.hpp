@@ -37,7 +37,7 @@ class Item final : public Promise, public BatchQueue::Entry {
   Emitted emit(void* result) noexcept;
   bool is_full() noexcept;
   // Passes a reference to the callee. The item must not be in a step any more.
-  void end(Status status, const ErrorRecord* why) noexcept override;
+  void end(Status status, const ErrorRecord* why, Endings& by) noexcept override;
   // Abandons the item together with its instance, whose function is stuck. The item accepts no more results
   // and stays allocated until that function has returned and come_back() is called for its state.
   void cut_off() noexcept;
@@ -88,7 +88,7 @@ class Item final : public Promise, public BatchQueue::Entry {
 
   void cancelled(const char* reason) noexcept override;
   void recycle() noexcept override;
-  void finish(Status status, const ErrorRecord* why) noexcept;
+  void finish(Status status, const ErrorRecord* why, Endings& by) noexcept;
   void* take_first(bool* out_was_full) noexcept;
   void free_results() noexcept;
   // Whether there is anybody to take results.

@@ -158,9 +158,10 @@ Status Instances::open_with(const Options& options) {
   return fail(why);
 }
 
-// Whether everything from the previous opening has ended, which may use other host functions.
+// Whether everything from the previous opening has ended, which may use other host functions. Must be called
+// under the mutex.
 bool Instances::all_out() const noexcept {
-  return accepted_.load(std::memory_order_seq_cst) == 0 &&
+  return count_undelivered() == 0 &&
          std::none_of(seats_.begin(), seats_.end(), [](const Seat& at) { return at.ready || at.awaited; });
 }
 
@@ -234,10 +235,10 @@ Status Instances::close(int64_t timeout_ns) noexcept {
                 DurationText(timeout_ns).text, late);
   }
   enter(Phase::kClosing);
-  const auto none_left = [&] { return accepted_.load(std::memory_order_seq_cst) == 0; };
+  const auto none_left = [&] { return count_undelivered() == 0; };
   Status closed = kOk;
   if (!wait_until(deadline_ns, none_left)) {
-    const std::size_t cut = accepted_.load(std::memory_order_seq_cst);
+    const std::size_t cut = undelivered();
     end_all("dist_instances_close()");
     const bool all_out = wait_until(deadline_after(host_.now_ns(), kReturnGraceNs), none_left);
     char inside[256] = "";
@@ -293,12 +294,12 @@ Status Instances::end_idle(const char* call) noexcept {
   if (!changing) return changed_elsewhere(call);
   {
     const std::lock_guard lock(mutex_);
-    if (under_way_.load(std::memory_order_relaxed) != 0)
+    if (some_under_way())
       return failed_precondition("%s(): some requests have not completed. Call dist_instances_close() first.",
                                  call);
   }
   // A thread that has just completed a request is about to release it.
-  while (accepted_.load(std::memory_order_seq_cst) != 0) {
+  while (undelivered() != 0) {
     if (helpers_.has_untold())
       return failed_precondition("%s(): a dist_done_fn has not returned. Call dist_instances_close() first.",
                                  call);
@@ -339,7 +340,7 @@ void Instances::shut_down(const char* call, int64_t deadline_ns) noexcept {
   char reason[64];
   std::snprintf(reason, sizeof reason, "%s()", call);
   end_all(reason);
-  (void)wait_until(deadline_ns, [&] { return accepted_.load(std::memory_order_seq_cst) == 0; });
+  (void)wait_until(deadline_ns, [&] { return count_undelivered() == 0; });
   const std::lock_guard changing(changing_);
   if (phase() == Phase::kNever || phase() == Phase::kClosed) return;
   enter(Phase::kEnding);

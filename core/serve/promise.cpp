@@ -19,20 +19,24 @@ Promise::~Promise() {
 }
 
 void Promise::begin_promise(const Submission& given, int uses) noexcept {
-  unlink();
+  // The latest use has left neither a cancel object, unless it ended in a signal, nor completions.
+  if (cancel_) [[unlikely]]
+    unlink();
   body_ = given.body;
   timeout_ns_ = given.timeout_ns;
-  cancel_ = Ref<Cancel>::share(given.cancel);
-  completions_ = Ref<Completions>::share(given.completions);
+  if (given.cancel != nullptr) cancel_ = Ref<Cancel>::share(given.cancel);
+  if (given.completions != nullptr) completions_ = Ref<Completions>::share(given.completions);
   done_ = given.done;
   done_function_ = given.done_function;
+  observed_ = uses > 1 || given.completions != nullptr || given.done != nullptr;
   lies_there = comes_last = false;
   arrived.store(false, std::memory_order_relaxed);
   code_ = DIST_OK;
   cancel_asked.store(false, std::memory_order_relaxed);
   cancelled_with_all = false;
   inside_ = home_.pool().insider();
-  if (inside_ != nullptr) inside_->enter_inside();
+  if (inside_ != nullptr) [[unlikely]]
+    inside_->enter_inside();
   ended_.value.store(0, std::memory_order_relaxed);
   uses_.store(uses, std::memory_order_relaxed);
 }
@@ -49,28 +53,33 @@ void Promise::unlink() noexcept {
   cancel_ = {};
 }
 
-void Promise::end(Status status, const ErrorRecord* why) noexcept {
-  unlink();
+void Promise::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
+  if (cancel_) unlink();
   code_ = status.code();
   if (!status.ok() && why != nullptr) {
     need_error_room(memory(), error_);
     if (error_ != nullptr) *error_ = *why;
   }
   Instances& home = home_;
+  leave_budget();
+  home.ends_one(by);
+  if (!observed_) {
+    ended_.value.store(1, std::memory_order_release);
+    let_go();
+    return home.one_less(by);
+  }
   const Ref<Completions> completions = std::move(completions_);
   const bool tells = done_ != nullptr;
-  leave_budget();
-  home.ends_one();
   // seq_cst: ordered with the checks of waiting threads. After this, the host may release its handle.
   ended_.advance();
-  home.ends().advance();
+  home.one_ended();
   if (tells) return home.tell(*this);
   if (completions) {
     completions->add(*this, true);
   } else {
     let_go();
   }
-  home.one_less();
+  home.one_less(by);
 }
 
 void Promise::leave_budget() noexcept {
@@ -83,16 +92,18 @@ void Promise::end_in_signal(const ErrorRecord& why) noexcept {
   // The released reference may be the last one, but the request must exist until the signal has been
   // delivered.
   hold();
-  end(Status(why.code), &why);
+  end(Status(why.code), &why, home_.elsewhere());
   cancel_ = std::move(kept);
   linked_ = linked;
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle();
 }
 
 void Promise::let_go() noexcept {
-  // acq_rel: the effects of all users come before its reuse.
-  if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  unlink();
+  // acquire and acq_rel: the effects of all users come before its reuse. Nobody can add a reference to the last
+  // one.
+  if (uses_.load(std::memory_order_acquire) != 1 && uses_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  if (cancel_) unlink();
   recycle();
 }
 
@@ -100,10 +111,7 @@ void Promise::drop() noexcept {
   completions_ = {};
   unlink();
   leave_budget();
-  Instances& home = home_;
   recycle();
-  home.ends_one();
-  home.one_less();
 }
 
 Status Promise::result() const noexcept {
@@ -136,8 +144,9 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
         i);
   }
   std::size_t at = n;
+  // seq_cst: see Instances::one_ended().
   const auto done = [&] {
-    for (at = 0; at < n && !works[at]->promise()->ended(); ++at) {
+    for (at = 0; at < n && works[at]->promise()->ended_.value.load(std::memory_order_seq_cst) == 0; ++at) {
     }
     return at < n;
   };
@@ -150,6 +159,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
   const Host& host = home_.host();
   if (timeout_ns == 0) timeout_ns = home_.timeout_of_waits();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
+  const Instances::AwaitsSeveral awaits(home_, n > 1);
   Word& word = n == 1 ? ended_ : home_.ends();
   while (at == n && !spin_until(WaitPolicy{}, done)) {
     const uint32_t seen = word.value.load(std::memory_order_acquire);

@@ -17,6 +17,7 @@
 #include "core/base/cancel.hpp"
 #include "core/comm/word.hpp"
 #include "core/run/replica_pool.hpp"
+#include "core/serve/endings.hpp"
 #include "core/serve/lines.hpp"
 
 namespace dist {
@@ -55,12 +56,12 @@ class Promise : public HostWork, private Cancel::Link {
   // Links it to its cancel object. Returns false if that was signalled already.
   bool link() noexcept;
   // Completes it; `why` is the report of a failure. Passes the caller's reference to the completions queue or
-  // releases it. Must not be called under a lock that signalling the cancel object needs.
-  virtual void end(Status status, const ErrorRecord* why) noexcept;
+  // releases it. Must not be called under a lock that signalling the cancel object needs. `by` counts it.
+  virtual void end(Status status, const ErrorRecord* why, Endings& by) noexcept;
   // The same, while the cancel object is being signalled: the link stays for now.
   void end_in_signal(const ErrorRecord& why) noexcept;
   void let_go() noexcept;
-  // It was not accepted: releases it without notifying anybody.
+  // It was not accepted: releases it without notifying anybody or counting it.
   void drop() noexcept;
 
   Instances& home() const noexcept { return home_; }
@@ -112,7 +113,8 @@ class Promise : public HostWork, private Cancel::Link {
   std::atomic<int> uses_{0};
   dist_status code_ = DIST_OK;
   ErrorRecord* error_ = nullptr;  // report of a failure, if there was memory for it
-  Word ended_;                    // 1: completed
+  bool observed_ = false;  // somebody can notice that it completes: it has a handle or notifies the host
+  Word ended_;             // 1: completed
 };
 
 }  // namespace dist

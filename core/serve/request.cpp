@@ -7,6 +7,7 @@ namespace dist {
 
 void Request::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
   begin_promise(given, uses);
+  keeps_home = uses > 1 || given.completions != nullptr || given.cancel != nullptr;
   wants = kAnyInstance;
   priority = given.priority;
   deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;

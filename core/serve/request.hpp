@@ -25,6 +25,8 @@ class Request : public Promise, public RequestQueue::Entry {
   virtual Batcher* batcher() noexcept { return nullptr; }
   virtual void come_back() noexcept {}
 
+  // It keeps its instances allocated, because it has a handle or a cancel object or will be in completions.
+  bool keeps_home = false;
   int64_t id = 0;
   uint64_t accepted_at = 0;  // timestamp
 

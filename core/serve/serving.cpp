@@ -9,6 +9,12 @@
 #include "core/serve/stuck.hpp"
 
 namespace dist {
+namespace {
+
+// How long an idle instance spins before it begins to yield between its looks.
+constexpr int64_t kEagerNs = 5'000;
+
+}  // namespace
 
 // Marks the calling thread as an instance. The thread may end inside a host callback (pthread_exit); then the
 // request has failed, and the replica gets another thread.
@@ -42,7 +48,7 @@ class Instances::Attending {
     if (cut != nullptr) {
       instances_.pool_.recorder()[LocalReplica{rank_}].end_request();
       instances_.count_end(seat_, *cut, why.code);
-      cut->end(Status(why.code), &why);
+      cut->end(Status(why.code), &why, seat_.endings);
     }
     if (seat_.failure != DIST_OK && seat_.why != nullptr) *seat_.why = why;
     const bool library = instances_.pool_.threads() != DIST_THREADS_HOST;
@@ -100,13 +106,26 @@ Request* Instances::come(int rank) noexcept {
   return at.current;
 }
 
-// Waits until the bell rings or, if there is no clock thread, until something is due.
-template <class News>
-void Instances::await(Word& bell, uint32_t rung, News&& news) noexcept {
+// Waits for a request or another ring of the bell or, if there is no clock thread, until something is due.
+void Instances::await(Seat& at, uint32_t rung) noexcept {
+  const auto news = [&] {
+    return at.given.load(std::memory_order_acquire) != nullptr ||
+           at.bell.value.load(std::memory_order_seq_cst) != rung;
+  };
   const WaitPolicy policy = idling();
+  // Often the next request follows within microseconds. Giving way to other programs would delay it.
+  if (!policy.oversubscribed && policy.spin_ns > 0) {
+    const int64_t end_ns = steady_now_ns() + std::min(policy.spin_ns, kEagerNs);
+    do {
+      for (int i = 0; i < 32; ++i) {
+        if (news()) return;
+        spin_pause();
+      }
+    } while (steady_now_ns() < end_ns);
+  }
   if (spin_until(policy, news)) return;
   const int64_t left = help_and_left(0);
-  if (left != 0) bell.sleep(rung, host_.slice_ns(left), policy, news);
+  if (left != 0) at.bell.sleep(rung, host_.slice_ns(left), policy, news);
 }
 
 bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint32_t seen,
@@ -115,15 +134,20 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
   const auto called = [&] {
     return started.load(std::memory_order_seq_cst) != seen || stopping.load(std::memory_order_seq_cst);
   };
+  // The instance is idle, and has looked at everything for which the bell rang up to this number.
+  bool idle = false;
+  uint32_t rung = 0;
   for (;;) {
-    // The acquire keeps this load before the checks, so a later change ends the wait.
-    const uint32_t rung = at.bell.value.load(std::memory_order_acquire);
-    tend(here.rank());
-    Request* request = nullptr;
-    {
+    Request* request = take_given(at);
+    if (request != nullptr) {
+      ++rung;
+    } else if (!idle || at.bell.value.load(std::memory_order_seq_cst) != rung) {
+      // The acquire keeps this load before the checks, so a later change ends the wait.
+      rung = at.bell.value.load(std::memory_order_acquire);
+      tend(here.rank());
       const std::lock_guard lock(mutex_);
       if (std::exchange(at.awaited, false)) settled_.advance();
-      request = at.given.exchange(nullptr, std::memory_order_acquire);
+      request = take_given(at);
       if (request == nullptr) {
         if (called()) {
           (void)queue_.leave(here.rank());
@@ -133,10 +157,10 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
         }
         if (at.ready && !queue_.is_free(here.rank())) request = come(here.rank());
       }
+      idle = true;
     }
     if (request == nullptr) {
-      const auto news = [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; };
-      await(at.bell, rung, news);
+      await(at, rung);
       continue;
     }
     while (request != nullptr) {
@@ -364,7 +388,7 @@ Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
     const std::lock_guard lock(mutex_);
     next = come(static_cast<int>(&at - seats_.data()));
   }
-  request.end(status, status.ok() ? nullptr : &last_error());
+  request.end(status, status.ok() ? nullptr : &last_error(), at.endings);
   return next;
 }
 
@@ -414,7 +438,7 @@ Status Instances::serve_here(GlobalReplica replica) {
     Request* request = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      request = at.given.exchange(nullptr, std::memory_order_acquire);
+      request = take_given(at);
       if (request == nullptr && at.ready && !queue_.is_free(rank)) request = come(rank);
       if (request == nullptr && !at.ready) {
         at.attended = false;
@@ -424,7 +448,7 @@ Status Instances::serve_here(GlobalReplica replica) {
       }
     }
     while (request != nullptr) request = perform(at, here.stay(), *request);
-    await(at.bell, rung, [&] { return at.bell.value.load(std::memory_order_seq_cst) != rung; });
+    await(at, rung);
   }
 }
 

@@ -114,7 +114,7 @@ bool Batcher::form(Step& step, int instance) noexcept {
     by_name_ = any && queue_.num_waiting() == waited && queue_.is_due(now_ns);
     arm_waiting(now_ns);
   }
-  end_chain(over, kOk, nullptr);
+  end_chain(over, kOk, nullptr, instances_->elsewhere());
   return !step.items().empty();
 }
 
@@ -128,26 +128,26 @@ void Batcher::count_joined(const Step& step) noexcept {
 }
 
 // Ends items that have left the queue: each as its step decided, or as all, or as cancelled or expired.
-void Batcher::end_chain(Item* first, Status status, const ErrorRecord* why) noexcept {
+void Batcher::end_chain(Item* first, Status status, const ErrorRecord* why, Endings& by) noexcept {
   while (first != nullptr) {
     Item& item = *std::exchange(first, first->next_to_end);
     if (item.ends) {
-      item.end(Status(item.ends_with), item.ends_with == DIST_OK ? nullptr : item.why);
+      item.end(Status(item.ends_with), item.ends_with == DIST_OK ? nullptr : item.why, by);
     } else if (item.outcome == status.code()) {
-      item.end(status, why);
+      item.end(status, why, by);
     } else {
-      end_unwanted(item);
+      end_unwanted(item, by);
     }
   }
 }
 
-void Batcher::end_unwanted(Item& item) noexcept {
+void Batcher::end_unwanted(Item& item, Endings& by) noexcept {
   ErrorRecord why;
   {
     const std::lock_guard lock(mutex_);
     why = why_over(item, item.outcome);
   }
-  item.end(Status(why.code), &why);
+  item.end(Status(why.code), &why, by);
 }
 
 // Must be called under the mutex.
@@ -157,8 +157,7 @@ void Batcher::count_step(const Step& step, uint64_t now) noexcept {
 }
 
 // The step has ended, or will never begin.
-void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
-  const ErrorRecord reason = why == nullptr ? ErrorRecord{} : *why;
+void Batcher::over(Step& step, Status status, const ErrorRecord* why, Endings& by) noexcept {
   Item* ending = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -185,7 +184,13 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why) noexcept {
     }
     arm_waiting(now_ns);
   }
-  end_chain(ending, status, status.ok() ? nullptr : &reason);
+  if (status.ok() || why == nullptr) [[likely]] {
+    end_chain(ending, status, nullptr, by);
+  } else {
+    // A copy, because the host's callbacks may record other failures on this thread.
+    const ErrorRecord reason = *why;
+    end_chain(ending, status, &reason, by);
+  }
   {
     const std::lock_guard lock(mutex_);
     put_away(step);

@@ -20,7 +20,9 @@ class Batcher::Step final : public Request {
 
   // Prepares it for the queue: for one instance, or for any.
   void begin_step(int instance, int32_t of) noexcept;
-  void end(Status status, const ErrorRecord* why) noexcept override { batcher_.over(*this, status, why); }
+  void end(Status status, const ErrorRecord* why, Endings& by) noexcept override {
+    batcher_.over(*this, status, why, by);
+  }
   Batcher* batcher() noexcept override { return &batcher_; }
   void come_back() noexcept override { batcher_.back(*this); }
 

@@ -208,7 +208,7 @@ void Instances::replace(int rank) noexcept {
   }
   Item* const items = leave_items_alone(rank, *with.running);
   const Status started = put_in_place(rank);
-  if (!with.batcher) with.running->end(Status(with.why.code), &with.why);
+  if (!with.batcher) with.running->end(Status(with.why.code), &with.why, elsewhere_);
   for (Item* each = items; each != nullptr; each = each->next_to_end) each->end_left(with.why);
   std::exchange(with.stuck, nullptr)->take_rest(items, with.batcher ? with.running : nullptr);
   settled_.advance();

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the promises that have completed. Each instance has its own counts, so that instances do not compete
+// for a cache line; all other threads share one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/comm/slot.hpp"
+
+namespace dist {
+
+struct alignas(kApart) Endings {
+  std::atomic<uint64_t> completed{0};  // counted just before the completion is published
+  std::atomic<uint64_t> delivered{0};  // counted after that, once the host was notified
+};
+
+}  // namespace dist
