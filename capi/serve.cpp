@@ -67,9 +67,9 @@ Status read_instances_options(const dist_instances_options* options, Instances::
   return kOk;
 }
 
-Status read_submission(const dist_submit_options* options, Submission* out) noexcept {
+Status read_submission(const dist_submit_options& options, Submission* out) noexcept {
   dist_submit_options given;
-  DIST_TRY(read_options(options, &given, "dist_submit_options"));
+  DIST_TRY(read_options(&options, &given, "dist_submit_options"));
   out->id = given.request_id;
   return read_asking(given, "dist_submit_options", out);
 }
@@ -140,7 +140,7 @@ dist_status dist_submit(dist_strategy* strategy, dist_replica_fn fn, void* user_
     DIST_TRY(unwrap(strategy).check_process());
     Submission wanted;
     wanted.body = {.call = call_request, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
-    DIST_TRY(read_submission(options, &wanted));
+    if (options != nullptr) DIST_TRY(read_submission(*options, &wanted));
     Instances& instances = unwrap(strategy).instances();
     DIST_TRY(instances.open_once("dist_submit"));
     Request* request = nullptr;

@@ -25,6 +25,31 @@ ErrorRecord record_of(dist_status code) noexcept {
 
 }  // namespace
 
+// Memory for several requests, which are allocated together and are freed with the instances.
+struct Instances::Slab {
+  static constexpr std::size_t kRequests = 16;
+  explicit Slab(Instances& of) noexcept {
+    for (std::size_t i = 0; i < kRequests; ++i) {
+      new (&request(i)) Request(of.memory(), of);
+      if (i > 0) request(i - 1).next = &request(i);
+    }
+  }
+  ~Slab() {
+    for (std::size_t i = 0; i < kRequests; ++i) request(i).~Request();
+  }
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+  static void destroy(Slab* slab) noexcept {
+    Memory& memory = slab->request(0).memory();
+    slab->~Slab();
+    memory.free(slab, sizeof(Slab), alignof(Slab));
+  }
+
+  Request& request(std::size_t i) noexcept { return *(reinterpret_cast<Request*>(room) + i); }
+  Slab* next = nullptr;
+  alignas(Request) std::byte room[kRequests * sizeof(Request)];
+};
+
 Instances::Instances(Memory& memory, ReplicaPool& pool)
     : Counted(memory),
       pool_(pool),
@@ -35,11 +60,19 @@ Instances::Instances(Memory& memory, ReplicaPool& pool)
       has_helpers_(pool.threads() != DIST_THREADS_HOST),
       queue_(memory, pool.num_replicas(), Options{}.max_queued),
       seats_(static_cast<std::size_t>(pool.num_replicas()), &memory),
-      helpers_(memory, *this) {}
+      helpers_(memory, *this) {
+  for (Seat& each : seats_) {
+    each.rank = static_cast<int>(&each - seats_.data());
+    each.recorder = &pool.recorder()[LocalReplica{each.rank}];
+  }
+}
 
 Instances::~Instances() {
   helpers_.stop();
-  while (Promise* const one = take_spare()) one->release();
+  while (Slab* const slab = slabs_.load(std::memory_order_acquire)) {
+    slabs_.store(slab->next, std::memory_order_relaxed);
+    Slab::destroy(slab);
+  }
 }
 
 // The reason why nothing is accepted. Must be called under the mutex.
@@ -108,7 +141,7 @@ Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
 }
 
 // A request for reuse; NULL: none.
-Request* Instances::take_spare() noexcept {
+inline Request* Instances::take_spare() noexcept {
   // The address stands for a list that another thread has taken for a moment.
   auto* const taken = reinterpret_cast<Promise*>(&spare_);
   Promise* first = spare_.exchange(taken, std::memory_order_acquire);
@@ -118,20 +151,37 @@ Request* Instances::take_spare() noexcept {
   }
   if (first == nullptr && returned_.load(std::memory_order_relaxed) != nullptr)
     first = returned_.exchange(nullptr, std::memory_order_acquire);
-  spare_.store(first == nullptr ? nullptr : first->next, std::memory_order_release);
+  Promise* const next = first == nullptr ? nullptr : first->next;
+  spare_.store(next, std::memory_order_release);
+  if (next != nullptr) static_cast<Request*>(next)->prefetch();
   return static_cast<Request*>(first);
 }
 
-// Returns an unused request.
-Status Instances::acquire(Request** out) {
-  *out = take_spare();
-  if (*out != nullptr) [[likely]]
-    return kOk;
-  try {
-    *out = make_counted<Request>(memory(), *this).take();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
+// Puts a chain of unused requests back.
+void Instances::put_back(Promise& first, Promise& last) noexcept {
+  last.next = returned_.load(std::memory_order_relaxed);
+  // release: the effects of all users come before its reuse.
+  while (!returned_.compare_exchange_weak(last.next, &first, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
   }
+}
+
+// Returns an unused request.
+inline Status Instances::acquire(Request** out) {
+  *out = take_spare();
+  return *out != nullptr ? kOk : make_requests(out);
+}
+
+[[gnu::noinline, gnu::cold]] Status Instances::make_requests(Request** out) {
+  void* const place = memory().try_allocate(sizeof(Slab), alignof(Slab));
+  if (place == nullptr) return out_of_memory();
+  Slab* const slab = new (place) Slab(*this);
+  slab->next = slabs_.load(std::memory_order_relaxed);
+  while (
+      !slabs_.compare_exchange_weak(slab->next, slab, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  put_back(slab->request(1), slab->request(Slab::kRequests - 1));
+  *out = &slab->request(0);
   return kOk;
 }
 
@@ -216,7 +266,8 @@ void Instances::occupy(Seat& at, Request* request) noexcept {
   at.current = request;
   at.stuck_at = 0;
   at.told = false;
-  if (request != nullptr) watch(at, request->deadline_ns);
+  if (request != nullptr && options_.stuck_ns != 0) [[unlikely]]
+    watch(at, request->deadline_ns);
 }
 
 void Instances::give(int rank, Request& request) noexcept {
@@ -248,11 +299,7 @@ void Instances::recycle(Request& request) noexcept {
     const std::lock_guard lock(mutex_);
     --out_;
   }
-  request.next = returned_.load(std::memory_order_relaxed);
-  // release: the effects of all users come before its reuse.
-  while (!returned_.compare_exchange_weak(request.next, &request, std::memory_order_release,
-                                          std::memory_order_relaxed)) {
-  }
+  put_back(request, request);
   if (kept) release();
 }
 

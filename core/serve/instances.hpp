@@ -69,7 +69,11 @@ class Instances final : public Counted, public Tenant {
 
   Status open(const Options& options);
   // Opens them with the default options if nobody has.
-  Status open_once(const char* call);
+  Status open_once(const char* call) {
+    if (const Phase now = phase(); now != Phase::kNever && now != Phase::kOpening) [[likely]]
+      return kOk;
+    return open_first(call);
+  }
   Status close(int64_t timeout_ns) noexcept;
   // Makes the calling host thread an instance until close().
   Status serve_here(GlobalReplica replica);
@@ -231,6 +235,8 @@ class Instances final : public Counted, public Tenant {
     std::atomic<Request*> given{nullptr};
     alignas(kApart) Endings endings;
     InnerPool* pool = nullptr;
+    int rank = 0;
+    Recorder* recorder = nullptr;     // of the replica
     Request* current = nullptr;       // the request that it runs
     Stay* stay = nullptr;             // of the thread that serves here
     int64_t stuck_at = 0;             // when the current function counts as stuck; 0: never
@@ -263,14 +269,18 @@ class Instances final : public Counted, public Tenant {
   Status check_watch() noexcept;
   bool all_out() const noexcept;
   Status check_all_out() noexcept;
+  Status open_first(const char* call);
   Status open_with(const Options& options);
   Status await_ready() noexcept;
   void enter(Phase phase) noexcept;
   void end_states(int64_t deadline_ns) noexcept;
   template <class Holds>
   bool wait_until(int64_t deadline_ns, Holds&& holds) noexcept;
+  struct Slab;
   Request* take_spare() noexcept;
+  void put_back(Promise& first, Promise& last) noexcept;
   Status acquire(Request** out);
+  Status make_requests(Request** out);
   std::size_t count_undelivered() const noexcept;
   std::size_t undelivered() const noexcept {
     const std::lock_guard lock(mutex_);
@@ -315,9 +325,6 @@ class Instances final : public Counted, public Tenant {
   Request* perform(Seat& seat, Stay& stay, Request& request);
   Status run_request(Seat& seat, Stay& stay, Request& request);
   Status run_in_full(Seat& seat, Stay& stay, Request& request);
-  Recorder& recorder_of(const Seat& seat) noexcept {
-    return pool_.recorder()[LocalReplica{static_cast<int>(&seat - seats_.data())}];
-  }
   void count_end(Seat& seat, const Request& request, dist_status status) noexcept;
   void count_times(Seat& seat, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept;
   void occupy(Seat& seat, Request* request) noexcept;
@@ -351,15 +358,15 @@ class Instances final : public Counted, public Tenant {
   std::atomic<Phase> phase_{Phase::kNever};
   std::atomic<bool> refused_{false};  // by refuse_all()
 
-  mutable ShortLock mutex_;
+  // The lock and the changing members of the queue share a cache line, which is all that an instance and a
+  // submitting thread compete for.
+  alignas(kApart) mutable ShortLock mutex_;
   RequestQueue queue_;
-  std::pmr::vector<Seat> seats_;
+  alignas(kApart) std::pmr::vector<Seat> seats_;
   char all_cancelled_[kReasonBytes] = "";  // reason of the latest cancel() of everything
   std::size_t out_ = 0;                    // requests that the host has references to
-  uint64_t accepted_ever_ = 0;             // requests
   uint64_t items_ever_ = 0;                // accepted items of batchers
   int64_t planned_ns_ = 0;                 // when the clock thread looks at the queue next; 0: when told
-  int64_t numbered_ = 0;                   // requests without an id from the host
   int64_t watched_until_ = 0;              // when the clock thread checks for stuck functions; 0: when told
   int32_t replaced_ = 0;                   // threads replaced since opening
   int64_t replaced_ever_ = 0;
@@ -377,8 +384,11 @@ class Instances final : public Counted, public Tenant {
   Endings elsewhere_;
   // Requests for reuse. Submitting threads take them from one list, and completing threads put them on the
   // other one, which becomes the first when that is empty. So the two rarely need the same cache line.
-  alignas(kApart) std::atomic<Promise*> spare_{nullptr};  // `being_taken_`: another thread takes one
+  alignas(kApart) uint64_t accepted_ever_ = 0;  // requests; under the mutex, as the next one
+  int64_t numbered_ = 0;                        // requests without an id from the host
+  std::atomic<Promise*> spare_{nullptr};        // its own address: another thread takes one
   alignas(kApart) std::atomic<Promise*> returned_{nullptr};
+  std::atomic<Slab*> slabs_{nullptr};  // the memory of all requests
 };
 
 }  // namespace dist

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -30,6 +31,9 @@ class Queued {
     return priority != other.priority ? priority > other.priority : ticket < other.ticket;
   }
 
+  // The entry behind it in its line; NULL: none.
+  const Queued* behind() const noexcept { return next_; }
+
   uint64_t ticket = 0;  // order of arrival
   bool queued = false;  // maintained by the users of Lines
 
@@ -45,19 +49,44 @@ class Queued {
 // FIFO within a priority.
 class Lines {
  public:
-  Queued* first() const noexcept;
+  Queued* first() const noexcept {
+    if (filled_ == 0) return nullptr;
+    return line(static_cast<std::size_t>(std::bit_width(filled_)) - 1).first;
+  }
   bool empty() const noexcept { return filled_ == 0; }
-  void add(Queued& entry) noexcept;
-  void remove(Queued& entry) noexcept;
+  void add(Queued& entry) noexcept {
+    const auto which = static_cast<std::size_t>(entry.priority - kLeastPriority);
+    Line& to = line(which);
+    entry.next_ = nullptr;
+    entry.previous_ = to.last;
+    (to.last == nullptr ? to.first : to.last->next_) = &entry;
+    to.last = &entry;
+    filled_ |= uint32_t{1} << which;
+  }
+  void remove(Queued& entry) noexcept {
+    const auto which = static_cast<std::size_t>(entry.priority - kLeastPriority);
+    Line& from = line(which);
+    (entry.previous_ == nullptr ? from.first : entry.previous_->next_) = entry.next_;
+    (entry.next_ == nullptr ? from.last : entry.next_->previous_) = entry.previous_;
+    if (from.first == nullptr) filled_ &= ~(uint32_t{1} << which);
+  }
 
  private:
   static constexpr std::size_t kPriorities = kGreatestPriority - kLeastPriority + 1;
+  static constexpr std::size_t kNormal = -kLeastPriority;
   struct Line {
     Queued* first = nullptr;
     Queued* last = nullptr;
   };
-  std::array<Line, kPriorities> by_priority_;
+  // Priority 0, which most entries have, comes first, in the cache line of `filled_`.
+  Line& line(std::size_t which) noexcept { return lines_[place(which)]; }
+  const Line& line(std::size_t which) const noexcept { return lines_[place(which)]; }
+  static constexpr std::size_t place(std::size_t which) noexcept {
+    return which >= kNormal ? which - kNormal : which + kPriorities - kNormal;
+  }
+
   uint32_t filled_ = 0;  // one bit per priority with entries
+  std::array<Line, kPriorities> lines_;
 };
 
 class DeadlineHeap {
@@ -66,12 +95,19 @@ class DeadlineHeap {
   // Reserves memory for the maximum number of entries. Throws std::bad_alloc.
   void reserve(std::size_t most) { places_.reserve(most); }
   // Does nothing if the entry has no deadline.
-  void add(Queued& entry) noexcept;
+  void add(Queued& entry) noexcept {
+    entry.in_heap_ = Queued::kNowhere;
+    if (entry.deadline_ns != 0) insert(entry);
+  }
   // Does nothing if the entry is not in the heap.
-  void remove(Queued& entry) noexcept;
+  void remove(Queued& entry) noexcept {
+    if (entry.in_heap_ != Queued::kNowhere) take_out(entry);
+  }
   Queued* first() const noexcept { return places_.empty() ? nullptr : places_.front(); }
 
  private:
+  void insert(Queued& entry) noexcept;
+  void take_out(Queued& entry) noexcept;
   void sift_up(std::size_t place) noexcept;
   void sift_down(std::size_t place) noexcept;
   void put(std::size_t place, Queued& entry) noexcept {

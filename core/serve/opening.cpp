@@ -110,10 +110,7 @@ Status Instances::open(const Options& options) {
   return open_with(options);
 }
 
-Status Instances::open_once(const char* call) {
-  const Phase now = phase();
-  if (now != Phase::kNever && now != Phase::kOpening) [[likely]]
-    return kOk;
+Status Instances::open_first(const char* call) {
   DIST_TRY(check_threads(call));
   DIST_TRY(check_wait(call));
   const BudgetStay stay(pool_.insider());

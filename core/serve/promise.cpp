@@ -24,7 +24,8 @@ void Promise::begin_promise(const Submission& given, int uses) noexcept {
     unlink();
   body_ = given.body;
   timeout_ns_ = given.timeout_ns;
-  if (given.cancel != nullptr) cancel_ = Ref<Cancel>::share(given.cancel);
+  if (given.cancel != nullptr) [[unlikely]]
+    cancel_ = Ref<Cancel>::share(given.cancel);
   if (given.completions != nullptr) completions_ = Ref<Completions>::share(given.completions);
   done_ = given.done;
   done_function_ = given.done_function;
@@ -41,8 +42,7 @@ void Promise::begin_promise(const Submission& given, int uses) noexcept {
   uses_.store(uses, std::memory_order_relaxed);
 }
 
-bool Promise::link() noexcept {
-  if (!cancel_) return true;
+bool Promise::add_link() noexcept {
   linked_ = cancel_->add(*this);
   return linked_;
 }
@@ -61,7 +61,8 @@ void Promise::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
     if (error_ != nullptr) *error_ = *why;
   }
   Instances& home = home_;
-  leave_budget();
+  if (inside_ != nullptr) [[unlikely]]
+    leave_budget();
   home.ends_one(by);
   if (!observed_) {
     ended_.value.store(1, std::memory_order_release);
@@ -96,15 +97,6 @@ void Promise::end_in_signal(const ErrorRecord& why) noexcept {
   cancel_ = std::move(kept);
   linked_ = linked;
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle();
-}
-
-void Promise::let_go() noexcept {
-  // acquire and acq_rel: the effects of all users come before its reuse. Nobody can add a reference to the last
-  // one.
-  if (uses_.load(std::memory_order_acquire) != 1 && uses_.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return;
-  if (cancel_) unlink();
-  recycle();
 }
 
 void Promise::drop() noexcept {

@@ -54,13 +54,21 @@ class Promise : public HostWork, private Cancel::Link {
 
   // ---- For the thread that completes it ----
   // Links it to its cancel object. Returns false if that was signalled already.
-  bool link() noexcept;
+  bool link() noexcept { return !cancel_ || add_link(); }
   // Completes it; `why` is the report of a failure. Passes the caller's reference to the completions queue or
   // releases it. Must not be called under a lock that signalling the cancel object needs. `by` counts it.
   virtual void end(Status status, const ErrorRecord* why, Endings& by) noexcept;
   // The same, while the cancel object is being signalled: the link stays for now.
   void end_in_signal(const ErrorRecord& why) noexcept;
-  void let_go() noexcept;
+  void let_go() noexcept {
+    // acquire and acq_rel: the effects of all users come before its reuse. Nobody can add a reference to the
+    // last one.
+    if (uses_.load(std::memory_order_acquire) != 1 && uses_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+      return;
+    if (cancel_) [[unlikely]]
+      unlink();
+    recycle();
+  }
   // It was not accepted: releases it without notifying anybody or counting it.
   void drop() noexcept;
 
@@ -98,6 +106,7 @@ class Promise : public HostWork, private Cancel::Link {
   void unlink() noexcept;
 
  private:
+  bool add_link() noexcept;
   void leave_budget() noexcept;
 
   Instances& home_;

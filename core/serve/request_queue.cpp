@@ -16,26 +16,26 @@ void RequestQueue::set_most(std::size_t most) {
   most_ = most;
 }
 
-Lines& RequestQueue::lines_of(const Entry& entry) noexcept {
+inline Lines& RequestQueue::lines_of(const Entry& entry) noexcept {
   if (entry.wants == kAllInstances) return all_;
   return entry.wants == kAnyInstance ? any_ : at(entry.wants).own;
 }
 
 // Whether the entry must wait for one that wants all instances.
-bool RequestQueue::behind_all(const Entry& entry) const noexcept {
+inline bool RequestQueue::behind_all(const Entry& entry) const noexcept {
   const Queued* const all = all_.first();
   return all_taken_ || (all != nullptr && all->before(entry));
 }
 
 // The entry that an idle instance takes.
-RequestQueue::Entry* RequestQueue::candidate(int instance) const noexcept {
+inline RequestQueue::Entry* RequestQueue::candidate(int instance) const noexcept {
   Entry* entry = of(any_.first());
   Entry* const own = of(at(instance).own.first());
   if (own != nullptr && (entry == nullptr || own->before(*entry))) entry = own;
   return entry == nullptr || behind_all(*entry) ? nullptr : entry;
 }
 
-void RequestQueue::enqueue(Entry& entry) noexcept {
+inline void RequestQueue::enqueue(Entry& entry) noexcept {
   lines_of(entry).add(entry);
   entry.queued = true;
   if (entry.wants == kAllInstances) return;
@@ -44,7 +44,7 @@ void RequestQueue::enqueue(Entry& entry) noexcept {
   heap_.add(entry);
 }
 
-void RequestQueue::take_out(Entry& entry) noexcept {
+inline void RequestQueue::take_out(Entry& entry) noexcept {
   lines_of(entry).remove(entry);
   entry.queued = false;
   if (entry.wants == kAllInstances) return;
@@ -53,7 +53,7 @@ void RequestQueue::take_out(Entry& entry) noexcept {
   heap_.remove(entry);
 }
 
-RequestQueue::Entry& RequestQueue::occupy(int instance, Entry& entry) noexcept {
+inline RequestQueue::Entry& RequestQueue::occupy(int instance, Entry& entry) noexcept {
   Instance& one = at(instance);
   if (one.state == State::kFree) leave_free(instance);
   one.state = State::kBusy;

@@ -78,10 +78,10 @@ class RequestQueue {
  private:
   enum class State : uint8_t { kAway, kFree, kBusy };
   struct Instance {
-    Lines own;  // entries for this instance only
     State state = State::kAway;
     bool part = false;
     std::size_t in_free = 0;
+    Lines own;  // entries for this instance only
   };
 
   const Instance& at(int instance) const noexcept { return instances_[static_cast<std::size_t>(instance)]; }
@@ -95,18 +95,20 @@ class RequestQueue {
   bool behind_all(const Entry& entry) const noexcept;
   static Entry* of(Queued* entry) noexcept { return static_cast<Entry*>(entry); }
 
+  // The members that both arriving entries and instances change come first, and fit in one cache line together
+  // with a lock in front of the queue.
+  int busy_ = 0;
+  int parts_ = 0;
+  uint32_t own_queued_ = 0;  // entries for a specific instance
+  uint32_t queued_ = 0;      // entries for single instances that count towards the limit
+  uint64_t ticket_ = 0;
+  bool all_taken_ = false;
   Lines any_;
   Lines all_;
   std::pmr::vector<Instance> instances_;
   std::pmr::vector<int> free_;  // the one that became idle last is at the end, because its caches are warm
   DeadlineHeap heap_;
   std::size_t most_;
-  std::size_t queued_ = 0;      // entries for single instances that count towards the limit
-  std::size_t own_queued_ = 0;  // entries for a specific instance
-  int busy_ = 0;
-  int parts_ = 0;
-  bool all_taken_ = false;
-  uint64_t ticket_ = 0;
 };
 
 }  // namespace dist

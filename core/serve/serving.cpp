@@ -98,11 +98,9 @@ bool Instances::serve(int rank, const std::atomic<uint32_t>& started, uint32_t s
 // The request that an idle instance takes; NULL: it waits.
 Request* Instances::come(int rank) noexcept {
   Seat& at = seat(rank);
-  occupy(at, nullptr);
-  if (!at.ready) return nullptr;
-  RequestQueue::Entry* const entry = queue_.come(rank);
+  RequestQueue::Entry* const entry = at.ready ? queue_.come(rank) : nullptr;
   occupy(at, static_cast<Request*>(entry));
-  if (entry == nullptr && queue_.any_for_all() != nullptr) dispatch();
+  if (entry == nullptr && at.ready && queue_.any_for_all() != nullptr) dispatch();
   return at.current;
 }
 
@@ -261,7 +259,7 @@ void Instances::end_state(Seat& at) {
   {
     const std::lock_guard lock(mutex_);
     at.ready = false;
-    queue_.take_no_part(static_cast<int>(&at - seats_.data()));
+    queue_.take_no_part(at.rank);
   }
   settled_.advance();
 }
@@ -321,7 +319,7 @@ Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   // Cancel objects, budgets, logical devices and the replacement of stuck threads need more than a call.
   if (request.cancel_object() != nullptr || options_.stuck_ns != 0 || !at.pool->runs_alone()) [[unlikely]]
     return run_in_full(at, stay, request);
-  Recorder& recorder = recorder_of(at);
+  Recorder& recorder = *at.recorder;
   const bool of_batcher = request.unlimited;
   const uint64_t accepted = of_batcher ? 0 : request.accepted_at;
   const uint64_t begun = recorder.now();
@@ -344,7 +342,7 @@ Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
 [[gnu::noinline]] Status Instances::run_in_full(Seat& at, Stay& stay, Request& request) {
   if (const Cancel* const by = request.cancel_object(); by != nullptr && by->signalled())
     return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", by->reason());
-  Recorder& recorder = recorder_of(at);
+  Recorder& recorder = *at.recorder;
   const bool of_batcher = request.unlimited;
   const uint64_t accepted = of_batcher ? 0 : request.accepted_at;
   const uint64_t begun = recorder.now();
@@ -386,7 +384,11 @@ Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
   Request* next = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    next = come(static_cast<int>(&at - seats_.data()));
+    next = come(at.rank);
+  }
+  if (next != nullptr) {
+    next->prefetch();
+    if (next->behind() != nullptr) static_cast<const Request*>(next->behind())->prefetch();
   }
   request.end(status, status.ok() ? nullptr : &last_error(), at.endings);
   return next;

@@ -28,7 +28,8 @@ class Histogram {
   static constexpr int place_of(uint64_t ticks) noexcept {
     if (ticks < 4) return static_cast<int>(ticks);
     const int power = std::bit_width(ticks) - 1;
-    const int place = 4 * (power - 1) + static_cast<int>((ticks >> (power - 2)) & 3);
+    // The two bits below the highest one are the place within the power; the shifted value is 4 to 7.
+    const int place = 4 * (power - 2) + static_cast<int>(ticks >> (power - 2));
     return place < kBuckets ? place : kBuckets - 1;
   }
   // The lower bound of a bucket.
