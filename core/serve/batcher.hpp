@@ -25,6 +25,7 @@
 #include "core/serve/item.hpp"
 #include "core/serve/item_numbers.hpp"
 #include "core/serve/request.hpp"
+#include "core/serve/short_lock.hpp"
 
 namespace dist {
 
@@ -123,7 +124,7 @@ class Batcher final : public Counted {
 
   const Ref<Instances> instances_;
   const Options options_;
-  std::mutex mutex_;
+  ShortLock mutex_;
   BatchQueue queue_;
   Step* steps_ = nullptr;  // all steps
   std::size_t num_steps_ = 0;

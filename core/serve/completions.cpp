@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/serve/eager_spin.hpp"
 #include "core/serve/promise.hpp"
 
 namespace dist {
@@ -59,7 +60,7 @@ HostWork* Completions::next(int64_t timeout_ns) noexcept {
     const int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (steady_now_ns() - start);
     if (timeout_ns >= 0 && left <= 0) return nullptr;
     const auto changed = [&] { return changed_.value.load(std::memory_order_seq_cst) != seen; };
-    if (!spin_until(WaitPolicy{}, changed)) changed_.sleep(seen, left, WaitPolicy{}, changed);
+    if (!spin_eagerly(WaitPolicy{}, changed)) changed_.sleep(seen, left, WaitPolicy{}, changed);
   }
 }
 

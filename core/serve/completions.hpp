@@ -12,6 +12,7 @@
 #include "core/base/os/event.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/word.hpp"
+#include "core/serve/short_lock.hpp"
 
 namespace dist {
 
@@ -39,7 +40,7 @@ class Completions final : public Counted {
   HostWork* take() noexcept;
   HostWork* take_first() noexcept;
 
-  std::mutex mutex_;  // protects the members below
+  ShortLock mutex_;  // protects the members below
   Promise* first_ = nullptr;
   Promise* last_ = nullptr;
   bool closed_ = false;

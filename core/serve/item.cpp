@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/serve/batcher.hpp"
+#include "core/serve/eager_spin.hpp"
 #include "core/serve/error_room.hpp"
 #include "core/serve/instances.hpp"
 
@@ -170,7 +171,7 @@ Status Item::take(int64_t timeout_ns, void** out) noexcept {
     if (end_ns != 0 && host.now_ns() >= end_ns) return kOk;
     if (left == 0) continue;
     const auto changed = [&] { return news_.value.load(std::memory_order_seq_cst) != seen; };
-    if (!spin_until(WaitPolicy{}, changed)) news_.sleep(seen, host.slice_ns(left), WaitPolicy{}, changed);
+    if (!spin_eagerly(WaitPolicy{}, changed)) news_.sleep(seen, host.slice_ns(left), WaitPolicy{}, changed);
   }
 }
 

@@ -5,17 +5,11 @@
 
 #include "core/base/os/thread.hpp"
 #include "core/run/current.hpp"
+#include "core/serve/eager_spin.hpp"
 #include "core/serve/instances.hpp"
 #include "core/serve/stuck.hpp"
 
 namespace dist {
-namespace {
-
-// How long an idle instance spins before it begins to yield between its looks.
-constexpr int64_t kEagerNs = 5'000;
-
-}  // namespace
-
 // Marks the calling thread as an instance. The thread may end inside a host callback (pthread_exit); then the
 // request has failed, and the replica gets another thread.
 class Instances::Attending {
@@ -111,17 +105,7 @@ void Instances::await(Seat& at, uint32_t rung) noexcept {
            at.bell.value.load(std::memory_order_seq_cst) != rung;
   };
   const WaitPolicy policy = idling();
-  // Often the next request follows within microseconds. Giving way to other programs would delay it.
-  if (!policy.oversubscribed && policy.spin_ns > 0) {
-    const int64_t end_ns = steady_now_ns() + std::min(policy.spin_ns, kEagerNs);
-    do {
-      for (int i = 0; i < 32; ++i) {
-        if (news()) return;
-        spin_pause();
-      }
-    } while (steady_now_ns() < end_ns);
-  }
-  if (spin_until(policy, news)) return;
+  if (spin_eagerly(policy, news)) return;
   const int64_t left = help_and_left(0);
   if (left != 0) at.bell.sleep(rung, host_.slice_ns(left), policy, news);
 }
