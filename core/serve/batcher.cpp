@@ -30,7 +30,8 @@ Batcher::Batcher(Memory& memory, Instances& instances, Options options)
 }
 
 Batcher::~Batcher() {
-  while (spare_ != nullptr) std::exchange(spare_, spare_->next)->release();
+  const Promise* behind = nullptr;
+  while (Promise* const one = spares_.take(&behind)) one->release();
   free_steps();
 }
 
@@ -67,14 +68,15 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
         if (!instances.withdraw_step(*each)) continue;
         batcher->leave_line(*each);
         batcher->put_away(*each);
+        batcher->steps_out_.fetch_sub(1, std::memory_order_relaxed);
         batcher->release();  // only the host's handle is left
       }
-      if (batcher->steps_out_ == batcher->steps_left_) {
+      if (batcher->steps_out_.load(std::memory_order_acquire) == batcher->steps_left_) {
         // An abandoned function releases what it uses when it returns.
         std::size_t left = 0;
         for (const Item* each = batcher->left_; each != nullptr; each = each->next_left)
           left += each->is_used_once() ? 1 : 0;
-        if (batcher->out_ == left) break;
+        if (batcher->out_.load(std::memory_order_acquire) == left) break;
         if (batcher->going_ == 0)
           return failed_precondition(
               "dist_batcher_destroy(): the batcher still has works of items; destroy them first");
@@ -95,31 +97,25 @@ int Batcher::bucket_of(int64_t length) const noexcept {
 }
 
 Status Batcher::acquire(Item** out) {
-  {
-    const std::lock_guard lock(mutex_);
-    *out = static_cast<Item*>(spare_);
-    if (spare_ != nullptr) spare_ = spare_->next;
-    ++out_;
-  }
+  const Promise* behind = nullptr;
+  *out = static_cast<Item*>(spares_.take(&behind));
+  if (behind != nullptr) static_cast<const Item*>(behind)->prefetch();
   if (*out == nullptr) {
     try {
       *out = make_counted<Item>(memory(), *instances_, *this).take();
     } catch (const std::bad_alloc&) {
-      const std::lock_guard lock(mutex_);
-      --out_;
       return out_of_memory();
     }
   }
+  out_.fetch_add(1, std::memory_order_relaxed);
   retain();
   return kOk;
 }
 
 void Batcher::recycle(Item& item) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    item.next = std::exchange(spare_, &item);
-    --out_;
-  }
+  spares_.put_back(item, item);
+  // release: destroy() may free this object once it reads the count and the last reference is gone.
+  out_.fetch_sub(1, std::memory_order_release);
   release();
 }
 

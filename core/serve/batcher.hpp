@@ -26,6 +26,7 @@
 #include "core/serve/item_numbers.hpp"
 #include "core/serve/request.hpp"
 #include "core/serve/short_lock.hpp"
+#include "core/serve/spares.hpp"
 
 namespace dist {
 
@@ -137,9 +138,9 @@ class Batcher final : public Counted {
   int64_t next_ns_ = 0;  // the next event that the clock thread knows of; 0: none
   ErrorRecord closing_;  // the report for items that must end because of close
   ItemNumbers numbers_;
-  Promise* spare_ = nullptr;  // items for reuse
-  std::size_t out_ = 0;       // items with references
-  std::size_t steps_out_ = 0;
+  Spares spares_;                    // items
+  std::atomic<std::size_t> out_{0};  // items with references
+  std::atomic<std::size_t> steps_out_{0};
   std::size_t steps_left_ = 0;   // of these, the abandoned ones
   Item* left_ = nullptr;         // abandoned items, linked by next_left
   std::size_t going_ = 0;        // of these, the ones about to be released

@@ -107,23 +107,34 @@ bool Instances::some_begin() const noexcept {
 }
 
 Status Instances::accept(const char* call) noexcept {
-  const std::lock_guard lock(mutex_);
-  DIST_TRY(refusal(call));
-  ++items_ever_;
-  return kOk;
+  // seq_cst: close() first announces that it waits, and then counts. So either it counts this item, or this
+  // thread sees that the instances are closing.
+  items_ever_.fetch_add(1, std::memory_order_seq_cst);
+  if (phase_.load(std::memory_order_seq_cst) == Phase::kOpen && queue_.has_instances()) [[likely]]
+    return kOk;
+  const Status refused = [&] {
+    const std::lock_guard lock(mutex_);
+    return refusal(call);
+  }();
+  if (refused.ok()) return kOk;
+  ends_one(elsewhere_);
+  one_less(elsewhere_);
+  return refused;
 }
 
-// The number of accepted promises that have not been delivered. Must be called under the mutex, so that none is
-// accepted meanwhile.
+// The number of accepted promises that have not been delivered. Must be called under the mutex, so that no
+// request is accepted meanwhile.
 std::size_t Instances::count_undelivered() const noexcept {
-  uint64_t left = accepted_ever_ + items_ever_ - elsewhere_.delivered.load(std::memory_order_seq_cst);
+  uint64_t left = accepted_ever_ + items_ever_.load(std::memory_order_seq_cst) -
+                  elsewhere_.delivered.load(std::memory_order_seq_cst);
   for (const Seat& each : seats_) left -= each.endings.delivered.load(std::memory_order_seq_cst);
   return left;
 }
 
 // Whether an accepted promise has not completed. Must be called under the mutex.
 bool Instances::some_under_way() const noexcept {
-  uint64_t left = accepted_ever_ + items_ever_ - elsewhere_.completed.load(std::memory_order_relaxed);
+  uint64_t left = accepted_ever_ + items_ever_.load(std::memory_order_seq_cst) -
+                  elsewhere_.completed.load(std::memory_order_relaxed);
   for (const Seat& each : seats_) left -= each.endings.completed.load(std::memory_order_relaxed);
   return left != 0;
 }
@@ -140,35 +151,11 @@ Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
   return kOk;
 }
 
-// A request for reuse; NULL: none.
-inline Request* Instances::take_spare() noexcept {
-  // The address stands for a list that another thread has taken for a moment.
-  auto* const taken = reinterpret_cast<Promise*>(&spare_);
-  Promise* first = spare_.exchange(taken, std::memory_order_acquire);
-  for (int i = 0; first == taken; ++i) {
-    (i & 63) == 63 ? yield_this_thread() : spin_pause();
-    first = spare_.exchange(taken, std::memory_order_acquire);
-  }
-  if (first == nullptr && returned_.load(std::memory_order_relaxed) != nullptr)
-    first = returned_.exchange(nullptr, std::memory_order_acquire);
-  Promise* const next = first == nullptr ? nullptr : first->next;
-  spare_.store(next, std::memory_order_release);
-  if (next != nullptr) static_cast<Request*>(next)->prefetch();
-  return static_cast<Request*>(first);
-}
-
-// Puts a chain of unused requests back.
-void Instances::put_back(Promise& first, Promise& last) noexcept {
-  last.next = returned_.load(std::memory_order_relaxed);
-  // release: the effects of all users come before its reuse.
-  while (!returned_.compare_exchange_weak(last.next, &first, std::memory_order_release,
-                                          std::memory_order_relaxed)) {
-  }
-}
-
 // Returns an unused request.
 inline Status Instances::acquire(Request** out) {
-  *out = take_spare();
+  const Promise* next = nullptr;
+  *out = static_cast<Request*>(spares_.take(&next));
+  if (next != nullptr) static_cast<const Request*>(next)->prefetch();
   return *out != nullptr ? kOk : make_requests(out);
 }
 
@@ -180,7 +167,7 @@ inline Status Instances::acquire(Request** out) {
   while (
       !slabs_.compare_exchange_weak(slab->next, slab, std::memory_order_release, std::memory_order_relaxed)) {
   }
-  put_back(slab->request(1), slab->request(Slab::kRequests - 1));
+  spares_.put_back(slab->request(1), slab->request(Slab::kRequests - 1));
   *out = &slab->request(0);
   return kOk;
 }
@@ -299,7 +286,7 @@ void Instances::recycle(Request& request) noexcept {
     const std::lock_guard lock(mutex_);
     --out_;
   }
-  put_back(request, request);
+  spares_.put_back(request, request);
   if (kept) release();
 }
 

@@ -12,8 +12,7 @@
 //   while a host callback runs, and never while a thread waits.
 // - A seat is used by the thread whose Stay it refers to. A thread that was abandoned (Stay::kLeft) must not
 //   touch it.
-// - Every accepted promise is counted once when it is accepted, under `mutex_`, and twice when it completes
-//   (Endings). So close() can wait until all have been delivered.
+// - Every accepted promise is counted once when it is accepted, and twice when it completes (Endings). So close() can wait until all have been delivered.
 #pragma once
 
 #include <array>
@@ -38,6 +37,7 @@
 #include "core/serve/request_numbers.hpp"
 #include "core/serve/request_queue.hpp"
 #include "core/serve/short_lock.hpp"
+#include "core/serve/spares.hpp"
 
 namespace dist {
 
@@ -277,8 +277,6 @@ class Instances final : public Counted, public Tenant {
   template <class Holds>
   bool wait_until(int64_t deadline_ns, Holds&& holds) noexcept;
   struct Slab;
-  Request* take_spare() noexcept;
-  void put_back(Promise& first, Promise& last) noexcept;
   Status acquire(Request** out);
   Status make_requests(Request** out);
   std::size_t count_undelivered() const noexcept;
@@ -365,7 +363,6 @@ class Instances final : public Counted, public Tenant {
   alignas(kApart) std::pmr::vector<Seat> seats_;
   char all_cancelled_[kReasonBytes] = "";  // reason of the latest cancel() of everything
   std::size_t out_ = 0;                    // requests that the host has references to
-  uint64_t items_ever_ = 0;                // accepted items of batchers
   int64_t planned_ns_ = 0;                 // when the clock thread looks at the queue next; 0: when told
   int64_t watched_until_ = 0;              // when the clock thread checks for stuck functions; 0: when told
   int32_t replaced_ = 0;                   // threads replaced since opening
@@ -382,12 +379,11 @@ class Instances final : public Counted, public Tenant {
   std::atomic<int> await_several_{0};  // callers that wait for one of several
   Helpers helpers_;
   Endings elsewhere_;
-  // Requests for reuse. Submitting threads take them from one list, and completing threads put them on the
-  // other one, which becomes the first when that is empty. So the two rarely need the same cache line.
+  // Only submitting threads change these.
   alignas(kApart) uint64_t accepted_ever_ = 0;  // requests; under the mutex, as the next one
   int64_t numbered_ = 0;                        // requests without an id from the host
-  std::atomic<Promise*> spare_{nullptr};        // its own address: another thread takes one
-  alignas(kApart) std::atomic<Promise*> returned_{nullptr};
+  std::atomic<uint64_t> items_ever_{0};         // accepted items of batchers
+  Spares spares_;
   std::atomic<Slab*> slabs_{nullptr};  // the memory of all requests
 };
 

@@ -113,7 +113,7 @@ bool RequestQueue::leave(int instance) noexcept {
 
 void RequestQueue::take_part(int instance) noexcept {
   if (std::exchange(at(instance).part, true)) return;
-  ++parts_;
+  parts_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void RequestQueue::take_no_part(int instance) noexcept {
@@ -121,7 +121,7 @@ void RequestQueue::take_no_part(int instance) noexcept {
   if (one.state == State::kFree) leave_free(instance);
   if (one.state == State::kBusy) --busy_;
   one.state = State::kAway;
-  if (std::exchange(one.part, false)) --parts_;
+  if (std::exchange(one.part, false)) parts_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 RequestQueue::Entry* RequestQueue::next(int* out_instance) noexcept {
@@ -139,7 +139,7 @@ RequestQueue::Entry* RequestQueue::next_for_all() noexcept {
   Entry* const entry = of(all_.first());
   if (entry == nullptr || all_taken_ || busy_ > 0) return nullptr;
   // Entries ahead of it do not count if no instance takes part that could execute them.
-  if (parts_ > 0 && any_.first() != nullptr && any_.first()->before(*entry)) return nullptr;
+  if (has_instances() && any_.first() != nullptr && any_.first()->before(*entry)) return nullptr;
   for (std::size_t i = 0; own_queued_ > 0 && i < instances_.size(); ++i) {
     const Queued* const own = instances_[i].own.first();
     if (instances_[i].part && own != nullptr && own->before(*entry)) return nullptr;

@@ -11,6 +11,7 @@
 // - An entry for all instances is granted when nothing is ahead of it and no instance is busy.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -67,7 +68,7 @@ class RequestQueue {
   // The queued entry for a single instance with the earliest deadline; NULL: none.
   Entry* first_deadline() const noexcept { return of(heap_.first()); }
 
-  bool has_instances() const noexcept { return parts_ > 0; }
+  bool has_instances() const noexcept { return parts_.load(std::memory_order_relaxed) > 0; }
   std::size_t most() const noexcept { return most_; }
   std::size_t queued() const noexcept { return queued_; }
   int busy() const noexcept { return busy_; }
@@ -98,9 +99,9 @@ class RequestQueue {
   // The members that both arriving entries and instances change come first, and fit in one cache line together
   // with a lock in front of the queue.
   int busy_ = 0;
-  int parts_ = 0;
-  uint32_t own_queued_ = 0;  // entries for a specific instance
-  uint32_t queued_ = 0;      // entries for single instances that count towards the limit
+  std::atomic<int> parts_{0};  // read without the lock by has_instances()
+  uint32_t own_queued_ = 0;    // entries for a specific instance
+  uint32_t queued_ = 0;        // entries for single instances that count towards the limit
   uint64_t ticket_ = 0;
   bool all_taken_ = false;
   Lines any_;

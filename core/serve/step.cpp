@@ -41,7 +41,7 @@ void Batcher::stand_in_line(int wants, int32_t priority) noexcept {
   auto& step = static_cast<Step&>(*idle_);
   idle_ = idle_->next;
   step.begin_step(wants, priority);
-  ++steps_out_;
+  steps_out_.fetch_add(1, std::memory_order_relaxed);
   retain();
   wants == kAnyInstance ? void(any_ = &step) : void(armed_[static_cast<std::size_t>(wants)] = true);
   instances_->enqueue_step(step);
@@ -182,6 +182,7 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why, Endings& b
       queue_.end_step(step.at);
       arm(step.at);
     }
+    put_away(step);
     arm_waiting(now_ns);
   }
   if (status.ok() || why == nullptr) [[likely]] {
@@ -191,17 +192,14 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why, Endings& b
     const ErrorRecord reason = *why;
     end_chain(ending, status, &reason, by);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    put_away(step);
-  }
+  // release: destroy() continues when all items of the step have ended.
+  steps_out_.fetch_sub(1, std::memory_order_release);
   release();
 }
 
 // Must be called under the mutex.
 void Batcher::put_away(Step& step) noexcept {
   step.next = std::exchange(idle_, &step);
-  --steps_out_;
   if (!std::exchange(short_of_steps_, false)) return;
   for (int i = 0; i < queue_.num_instances(); ++i) arm(i);
   arm_waiting(instances_->host().now_ns());
@@ -285,7 +283,7 @@ void Batcher::back(Step& step) noexcept {
   {
     const std::lock_guard lock(mutex_);
     step.next = std::exchange(idle_, &step);
-    --steps_out_;
+    steps_out_.fetch_sub(1, std::memory_order_relaxed);
     --steps_left_;
   }
   release();

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Promises for reuse. Any thread takes and returns them without a lock.
+//
+// Submitting threads take from one list, and completing threads return to another one, which becomes the first
+// when that is empty. So the two rarely need the same cache line.
+#pragma once
+
+#include <atomic>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/os/thread.hpp"
+#include "core/comm/slot.hpp"
+#include "core/serve/promise.hpp"
+
+namespace dist {
+
+class Spares {
+ public:
+  Spares() noexcept = default;
+  Spares(const Spares&) = delete;
+  Spares& operator=(const Spares&) = delete;
+
+  // NULL: none. `*out_next` is the one that take() will probably return next, for prefetching; may be NULL.
+  Promise* take(const Promise** out_next) noexcept {
+    // The list's own address stands for a list that another thread has taken for a moment.
+    auto* const taken = reinterpret_cast<Promise*>(&spare_);
+    Promise* first = spare_.exchange(taken, std::memory_order_acquire);
+    for (int i = 0; first == taken; ++i) {
+      (i & 63) == 63 ? yield_this_thread() : spin_pause();
+      first = spare_.exchange(taken, std::memory_order_acquire);
+    }
+    if (first == nullptr && returned_.load(std::memory_order_relaxed) != nullptr)
+      first = returned_.exchange(nullptr, std::memory_order_acquire);
+    Promise* const next = first == nullptr ? nullptr : first->next;
+    spare_.store(next, std::memory_order_release);
+    *out_next = next;
+    return first;
+  }
+  // Returns a chain of unused promises.
+  void put_back(Promise& first, Promise& last) noexcept {
+    last.next = returned_.load(std::memory_order_relaxed);
+    // release: the effects of all users come before its reuse.
+    while (!returned_.compare_exchange_weak(last.next, &first, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  alignas(kApart) std::atomic<Promise*> spare_{nullptr};
+  alignas(kApart) std::atomic<Promise*> returned_{nullptr};
+};
+
+}  // namespace dist
