@@ -310,7 +310,9 @@ class Instances final : public Counted, public Tenant {
             const std::atomic<bool>& stopping);
   static Request* take_given(Seat& seat) noexcept {
     Request* const request = seat.given.load(std::memory_order_acquire);
-    if (request != nullptr) seat.given.store(nullptr, std::memory_order_relaxed);
+    if (request == nullptr) return nullptr;
+    request->prefetch();
+    seat.given.store(nullptr, std::memory_order_relaxed);
     return request;
   }
   void await(Seat& seat, uint32_t rung) noexcept;
@@ -322,6 +324,7 @@ class Instances final : public Counted, public Tenant {
   void cancel_late(const Request& request, ReplicaPool& pool) noexcept;
   Request* perform(Seat& seat, Stay& stay, Request& request);
   Status run_request(Seat& seat, Stay& stay, Request& request);
+  bool is_overdue(const Request& request, uint64_t now) const noexcept;
   Status run_in_full(Seat& seat, Stay& stay, Request& request);
   void count_end(Seat& seat, const Request& request, dist_status status) noexcept;
   void count_times(Seat& seat, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench_serve [options]\n"
-    "Times requests and compares them with a queue that uses a condition variable, and times batches.\n"
+    "Times requests and compares them with a thread pool that uses a condition variable, and times batches.\n"
     "\n"
     "  --quick            few short rounds, which are not compared with the limits\n"
     "  --help             print this text\n"
@@ -48,6 +48,9 @@ int run(const Settings& settings) {
   const auto show = [&](const Row& row) { met = print(row, !settings.quick) && met; };
   show(dispatch(settings, false));
   show(dispatch(settings, true));
+  show(throughput(settings, 1));
+  show(throughput(settings, 2));
+  show(back_to_back(settings));
   show(four_requests(settings));
   show(gang_of_four(settings));
   show(item_overhead(settings));

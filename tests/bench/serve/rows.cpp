@@ -117,7 +117,7 @@ Row dispatch(const Settings& settings, bool after_a_pause) {
     for (int i = 0; i < times; ++i) {
       began = 0;
       int64_t start = now_ns();
-      pool.submit([&] { (void)note_time(nullptr, &began); });
+      pool.submit([](void* data) { (void)note_time(nullptr, data); }, &began);
       wait();
       naive.push_back(static_cast<double>(began - start) / 1e3);
       pause(5'000);
@@ -127,6 +127,78 @@ Row dispatch(const Settings& settings, bool after_a_pause) {
   }
   check(dist_instances_close(strategy.get(), -1));
   return row;
+}
+
+namespace {
+
+dist_status count_one(dist_replica*, void* user_data) {
+  static_cast<std::atomic<int64_t>*>(user_data)->fetch_add(1, std::memory_order_relaxed);
+  return DIST_OK;
+}
+
+// Calls submit() `count` times on each of n threads and waits until all requests have been executed. At most
+// `window` of them are in progress, about as many as a server with a bounded queue has. Returns the time.
+template <class Submit>
+double time_of(int n, int64_t count, int64_t window, std::atomic<int64_t>& done, Submit&& submit) {
+  constexpr int64_t kBlock = 16;
+  done = 0;
+  std::atomic<int64_t> sent{0};
+  const auto produce = [&] {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t block = std::min(kBlock, window);
+      if (i % block == 0) {
+        const int64_t least = sent.fetch_add(block) + block - window;
+        while (done.load(std::memory_order_acquire) < least) {
+        }
+      }
+      submit();
+    }
+  };
+  const int64_t start = now_ns();
+  std::vector<std::thread> others;
+  for (int i = 1; i < n; ++i) others.emplace_back(produce);
+  produce();
+  for (std::thread& each : others) each.join();
+  while (done.load(std::memory_order_acquire) < n * count) {
+  }
+  return static_cast<double>(now_ns() - start);
+}
+
+// Requests with a deadline and a priority, over the pool, in turns.
+Row next_to_pool(const Settings& settings, const char* name, int producers, int64_t window) {
+  Row row{name, "x", {}, {}, 1.0, true};
+  const Strategy strategy = strategy_of(1);
+  check(dist_instances_open(strategy.get(), nullptr));
+  ThreadPool pool(1);
+  dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
+  options.timeout_ns = 10'000'000'000;
+  options.priority = 1;
+  std::atomic<int64_t> done{0};
+  const int64_t count = settings.quick ? 256 : 16'384;
+  for (int round = 0; round < settings.rounds; ++round) {
+    const double mine = time_of(producers, count, window, done, [&] {
+      check(dist_submit(strategy.get(), count_one, &done, &options, nullptr));
+    });
+    const double pools = time_of(producers, count, window, done, [&] {
+      pool.submit([](void* data) { (void)count_one(nullptr, data); }, &done);
+    });
+    row.rounds.push_back(pools / mine);
+  }
+  check(dist_instances_close(strategy.get(), -1));
+  return row;
+}
+
+}  // namespace
+
+Row throughput(const Settings& settings, int producers) {
+  return next_to_pool(
+      settings,
+      producers == 1 ? "throughput of one producer, over a pool" : "throughput of two producers, over a pool",
+      producers, 256);
+}
+
+Row back_to_back(const Settings& settings) {
+  return next_to_pool(settings, "one request after another, over a pool", 1, 1);
 }
 
 Row four_requests(const Settings& settings) {
@@ -187,7 +259,7 @@ constexpr int kItems = 16;
 
 // All that is beside the host's step, for one item: submitted, batched, ended and taken by one thread.
 Row item_overhead(const Settings& settings) {
-  Row row{"an item of a batch, beside its step", "us", {}, {}, 5.0, false};
+  Row row{"an item of a batch, beside its step", "us", {}, {}, 0.5, false};
   const Strategy strategy = strategy_of(1);
   const Completions completions = completions_of();
   Engine engine;

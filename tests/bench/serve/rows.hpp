@@ -23,6 +23,10 @@ struct Settings {
 };
 
 Row dispatch(const Settings& settings, bool after_a_pause);
+// Requests with deadlines and priorities, next to a pool with a mutex and a condition variable that spins
+// (thread_pool.hpp): the ratio of the speeds. At most 256 requests are in progress, or one.
+Row throughput(const Settings& settings, int producers);
+Row back_to_back(const Settings& settings);
 Row four_requests(const Settings& settings);
 Row gang_of_four(const Settings& settings);
 Row item_overhead(const Settings& settings);
