@@ -9,7 +9,8 @@ BatchQueue::BatchQueue(Memory& memory, int num_instances, const Options& options
     : options_(options),
       buckets_(static_cast<std::size_t>(options.num_buckets), &memory),
       lanes_(&memory),
-      deadlines_(memory),
+      heap_(&memory),
+      deadlines_(&heap_),
       empty_(num_instances) {
   const auto most = static_cast<std::size_t>(options.max_items);
   lanes_.reserve(static_cast<std::size_t>(num_instances));

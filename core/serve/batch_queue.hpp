@@ -116,7 +116,8 @@ class BatchQueue {
   const Options options_;
   std::pmr::vector<Bucket> buckets_;
   std::pmr::vector<Lane> lanes_;
-  DeadlineHeap deadlines_;
+  Deadlines::Heap heap_;
+  Deadlines deadlines_;
   std::size_t waiting_ = 0;
   std::size_t active_ = 0;
   int empty_ = 0;  // instances without items

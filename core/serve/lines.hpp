@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines: a queue ordered by priority, then by arrival. DeadlineHeap: entries by deadline. Both link the
-// entries themselves, so that only the heap needs memory, reserved in advance.
+// Lines: a queue ordered by priority, then by arrival. Deadlines: entries by deadline. Both link the entries
+// themselves, so that only entries whose deadlines are out of order need memory, reserved in advance.
 #pragma once
 
 #include <array>
@@ -39,11 +39,15 @@ class Queued {
 
  private:
   friend class Lines;
-  friend class DeadlineHeap;
+  friend class Deadlines;
   Queued* next_ = nullptr;
   Queued* previous_ = nullptr;
-  std::size_t in_heap_ = kNowhere;
+  // Its place in the heap of deadlines, or one of these.
   static constexpr std::size_t kNowhere = ~std::size_t{0};
+  static constexpr std::size_t kInOrder = kNowhere - 1;
+  std::size_t in_heap_ = kNowhere;
+  Queued* sooner_ = nullptr;
+  Queued* later_ = nullptr;
 };
 
 // FIFO within a priority.
@@ -89,21 +93,39 @@ class Lines {
   std::array<Line, kPriorities> lines_;
 };
 
-class DeadlineHeap {
+// Most entries arrive in the order of their deadlines, because they have the same timeout. These are linked in
+// that order; the others are in a heap.
+class Deadlines {
  public:
-  explicit DeadlineHeap(Memory& memory) : places_(&memory) {}
+  using Heap = std::pmr::vector<Queued*>;
+  // The heap must be constructed before the first use.
+  explicit Deadlines(Heap* heap) noexcept : heap_(*heap) {}
   // Reserves memory for the maximum number of entries. Throws std::bad_alloc.
-  void reserve(std::size_t most) { places_.reserve(most); }
+  void reserve(std::size_t most) { heap_.reserve(most); }
   // Does nothing if the entry has no deadline.
   void add(Queued& entry) noexcept {
     entry.in_heap_ = Queued::kNowhere;
-    if (entry.deadline_ns != 0) insert(entry);
+    if (entry.deadline_ns == 0) return;
+    if (last_ != nullptr && last_->deadline_ns > entry.deadline_ns) return insert(entry);
+    entry.in_heap_ = Queued::kInOrder;
+    entry.later_ = nullptr;
+    entry.sooner_ = last_;
+    (last_ == nullptr ? first_ : last_->later_) = &entry;
+    last_ = &entry;
   }
-  // Does nothing if the entry is not in the heap.
+  // Does nothing if the entry is not here.
   void remove(Queued& entry) noexcept {
-    if (entry.in_heap_ != Queued::kNowhere) take_out(entry);
+    if (entry.in_heap_ == Queued::kNowhere) return;
+    if (entry.in_heap_ != Queued::kInOrder) return take_out(entry);
+    entry.in_heap_ = Queued::kNowhere;
+    (entry.sooner_ == nullptr ? first_ : entry.sooner_->later_) = entry.later_;
+    (entry.later_ == nullptr ? last_ : entry.later_->sooner_) = entry.sooner_;
   }
-  Queued* first() const noexcept { return places_.empty() ? nullptr : places_.front(); }
+  Queued* first() const noexcept {
+    if (heap_.empty()) return first_;
+    Queued* const other = heap_.front();
+    return first_ == nullptr || other->deadline_ns < first_->deadline_ns ? other : first_;
+  }
 
  private:
   void insert(Queued& entry) noexcept;
@@ -111,11 +133,13 @@ class DeadlineHeap {
   void sift_up(std::size_t place) noexcept;
   void sift_down(std::size_t place) noexcept;
   void put(std::size_t place, Queued& entry) noexcept {
-    places_[place] = &entry;
+    heap_[place] = &entry;
     entry.in_heap_ = place;
   }
 
-  std::pmr::vector<Queued*> places_;
+  Queued* first_ = nullptr;
+  Queued* last_ = nullptr;
+  Heap& heap_;
 };
 
 }  // namespace dist

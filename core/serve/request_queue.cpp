@@ -6,13 +6,17 @@
 namespace dist {
 
 RequestQueue::RequestQueue(Memory& memory, int num_instances, std::size_t most)
-    : instances_(static_cast<std::size_t>(num_instances), &memory), free_(&memory), heap_(memory), most_(0) {
+    : deadlines_(&heap_),
+      instances_(static_cast<std::size_t>(num_instances), &memory),
+      free_(&memory),
+      heap_(&memory),
+      most_(0) {
   free_.reserve(instances_.size());
   set_most(most);
 }
 
 void RequestQueue::set_most(std::size_t most) {
-  heap_.reserve(most);
+  deadlines_.reserve(most);
   most_ = most;
 }
 
@@ -41,7 +45,7 @@ inline void RequestQueue::enqueue(Entry& entry) noexcept {
   if (entry.wants == kAllInstances) return;
   if (!entry.unlimited) ++queued_;
   if (entry.wants != kAnyInstance) ++own_queued_;
-  heap_.add(entry);
+  deadlines_.add(entry);
 }
 
 inline void RequestQueue::take_out(Entry& entry) noexcept {
@@ -50,7 +54,7 @@ inline void RequestQueue::take_out(Entry& entry) noexcept {
   if (entry.wants == kAllInstances) return;
   if (!entry.unlimited) --queued_;
   if (entry.wants != kAnyInstance) --own_queued_;
-  heap_.remove(entry);
+  deadlines_.remove(entry);
 }
 
 inline RequestQueue::Entry& RequestQueue::occupy(int instance, Entry& entry) noexcept {

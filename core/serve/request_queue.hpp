@@ -66,7 +66,7 @@ class RequestQueue {
   Entry* any() noexcept;
   Entry* any_for_all() const noexcept { return of(all_.first()); }
   // The queued entry for a single instance with the earliest deadline; NULL: none.
-  Entry* first_deadline() const noexcept { return of(heap_.first()); }
+  Entry* first_deadline() const noexcept { return of(deadlines_.first()); }
 
   bool has_instances() const noexcept { return parts_.load(std::memory_order_relaxed) > 0; }
   std::size_t most() const noexcept { return most_; }
@@ -99,17 +99,19 @@ class RequestQueue {
   // The members that both arriving entries and instances change come first, and fit in one cache line together
   // with a lock in front of the queue.
   int busy_ = 0;
-  std::atomic<int> parts_{0};  // read without the lock by has_instances()
-  uint32_t own_queued_ = 0;    // entries for a specific instance
-  uint32_t queued_ = 0;        // entries for single instances that count towards the limit
-  uint64_t ticket_ = 0;
-  bool all_taken_ = false;
+  uint32_t queued_ = 0;  // entries for single instances that count towards the limit
+  Deadlines deadlines_;
   Lines any_;
   Lines all_;
   std::pmr::vector<Instance> instances_;
   std::pmr::vector<int> free_;  // the one that became idle last is at the end, because its caches are warm
-  DeadlineHeap heap_;
-  std::size_t most_;
+  Deadlines::Heap heap_;
+  std::atomic<int> parts_{0};  // read without the lock by has_instances()
+  uint32_t own_queued_ = 0;    // entries for a specific instance
+  bool all_taken_ = false;
+  // Only arriving entries use these.
+  alignas(64) std::size_t most_;
+  uint64_t ticket_ = 0;
 };
 
 }  // namespace dist
