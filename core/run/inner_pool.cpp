@@ -93,6 +93,7 @@ void InnerPool::begin_alone(const RunDeadline& deadline) noexcept {
 Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended) {
   ReplicaPool::Seat& seat = pool_.seats_[0];
   Replica& replica = seat.replica;
+  pool_.group_run_ = group_.run();
   ++pool_.run_;
   // relaxed: no other thread waits for these.
   pool_.started_.value.store(pool_.run_, std::memory_order_relaxed);

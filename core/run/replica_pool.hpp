@@ -202,6 +202,8 @@ class ReplicaPool {
   const WaitPolicy& policy() const noexcept { return group_.policy(); }
   int threads() const noexcept { return options_.threads; }
   int64_t timeout_ns() const noexcept { return options_.timeout_ns; }
+  // Whether there is no CPU for other threads besides those of the replicas.
+  bool caller_in_the_way() const noexcept { return caller_in_the_way_; }
   // The error for runs that are refused because shut_down() has begun.
   Status shutting_down() const noexcept;
   bool closing() const noexcept { return closing_.load(std::memory_order_acquire); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/serve/eager_spin.hpp"
+#include "core/serve/instances.hpp"
 #include "core/serve/promise.hpp"
 
 namespace dist {
@@ -13,6 +14,7 @@ bool Completions::add(Promise& promise, bool last) noexcept {
   {
     const std::lock_guard lock(mutex_);
     open = !closed_;
+    eager_.store(promise.home().spins_eagerly(), std::memory_order_relaxed);
     promise.comes_last = last;
     if (!open) promise.arrived.store(last, std::memory_order_release);
     if (open && !std::exchange(promise.lies_there, true)) {
@@ -60,7 +62,8 @@ HostWork* Completions::next(int64_t timeout_ns) noexcept {
     const int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (steady_now_ns() - start);
     if (timeout_ns >= 0 && left <= 0) return nullptr;
     const auto changed = [&] { return changed_.value.load(std::memory_order_seq_cst) != seen; };
-    if (!spin_eagerly(WaitPolicy{}, changed)) changed_.sleep(seen, left, WaitPolicy{}, changed);
+    if (!spin_eagerly(eager_.load(std::memory_order_relaxed), WaitPolicy{}, changed))
+      changed_.sleep(seen, left, WaitPolicy{}, changed);
   }
 }
 

@@ -5,6 +5,7 @@
 // Invariant: a promise is in the queue at most once, and the queue holds one of its references meanwhile.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -46,7 +47,8 @@ class Completions final : public Counted {
   bool closed_ = false;
   bool over_ = false;  // set by end() and close()
   EventDescriptor descriptor_;
-  Word changed_;  // counts arrivals and ends
+  Word changed_;                    // counts arrivals and ends
+  std::atomic<bool> eager_{false};  // for spin_eagerly(), as the latest promise's instances do
 };
 
 }  // namespace dist

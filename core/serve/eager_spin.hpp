@@ -13,12 +13,12 @@ namespace dist {
 
 // Spins until done() returns true or policy.spin_ns has elapsed; returns done(). Unlike spin_until(), it does not
 // yield in the first 60 us: on a busy machine, a thread that yields may lose its CPU to another program for
-// milliseconds.
+// milliseconds. `eager`: whether the awaited thread has another CPU; otherwise this is spin_until().
 template <class Done>
-bool spin_eagerly(const WaitPolicy& policy, Done&& done) noexcept {
+bool spin_eagerly(bool eager, const WaitPolicy& policy, Done&& done) noexcept {
   constexpr int64_t kEagerNs = 60'000;
   WaitPolicy rest = policy;
-  if (!policy.oversubscribed && policy.spin_ns > 0) {
+  if (eager && !policy.oversubscribed && policy.spin_ns > 0) {
     const int64_t eager_ns = std::min(policy.spin_ns, kEagerNs);
     const int64_t end_ns = steady_now_ns() + eager_ns;
     do {

@@ -57,6 +57,7 @@ Instances::Instances(Memory& memory, ReplicaPool& pool)
       host_(pool.host()),
       timeout_ns_(pool.timeout_ns()),
       policy_(pool.policy()),
+      spins_eagerly_(!pool.caller_in_the_way()),
       has_helpers_(pool.threads() != DIST_THREADS_HOST),
       queue_(memory, pool.num_replicas(), Options{}.max_queued),
       seats_(static_cast<std::size_t>(pool.num_replicas()), &memory),

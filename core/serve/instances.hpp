@@ -134,6 +134,8 @@ class Instances final : public Counted, public Tenant {
   Endings& elsewhere() noexcept { return elsewhere_; }
   void withdraw_cancelled(Request& request, const char* reason) noexcept;
   ReplicaPool& pool() const noexcept { return pool_; }
+  // Whether instances and threads that wait for them have a CPU each; see spin_eagerly().
+  bool spins_eagerly() const noexcept { return spins_eagerly_; }
   int64_t timeout_of_waits() const noexcept { return timeout_ns_; }
   const Host& host() const noexcept { return host_; }
   // Counts completions, for callers that wait for one of several. A caller exists as AwaitsSeveral before it
@@ -353,6 +355,7 @@ class Instances final : public Counted, public Tenant {
   std::mutex changing_;  // held while opening or closing
   Options options_;      // changes only while they are closed
   const WaitPolicy policy_;
+  const bool spins_eagerly_;
   std::atomic<int64_t> spin_ns_{60'000};
   std::atomic<bool> has_helpers_;
   bool let_ = false;  // the pool knows this object

@@ -171,7 +171,8 @@ Status Item::take(int64_t timeout_ns, void** out) noexcept {
     if (end_ns != 0 && host.now_ns() >= end_ns) return kOk;
     if (left == 0) continue;
     const auto changed = [&] { return news_.value.load(std::memory_order_seq_cst) != seen; };
-    if (!spin_eagerly(WaitPolicy{}, changed)) news_.sleep(seen, host.slice_ns(left), WaitPolicy{}, changed);
+    if (!spin_eagerly(home().spins_eagerly(), WaitPolicy{}, changed))
+      news_.sleep(seen, host.slice_ns(left), WaitPolicy{}, changed);
   }
 }
 

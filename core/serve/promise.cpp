@@ -154,7 +154,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
   const Instances::AwaitsSeveral awaits(home_, n > 1);
   Word& word = n == 1 ? ended_ : home_.ends();
-  while (at == n && !spin_eagerly(WaitPolicy{}, done)) {
+  while (at == n && !spin_eagerly(home_.spins_eagerly(), WaitPolicy{}, done)) {
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     if (done()) break;
     const int64_t left = home_.help_and_left(end_ns);

@@ -105,7 +105,7 @@ void Instances::await(Seat& at, uint32_t rung) noexcept {
            at.bell.value.load(std::memory_order_seq_cst) != rung;
   };
   const WaitPolicy policy = idling();
-  if (spin_eagerly(policy, news)) return;
+  if (spin_eagerly(spins_eagerly(), policy, news)) return;
   const int64_t left = help_and_left(0);
   if (left != 0) at.bell.sleep(rung, host_.slice_ns(left), policy, news);
 }
