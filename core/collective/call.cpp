@@ -48,6 +48,22 @@ bool steps_alike(const dist_tensor& a, const dist_tensor& b) noexcept {
   return true;
 }
 
+// The part of a signature's digest that belongs to tensor t. It does not depend on the other tensors, so a CPU
+// can compute several at the same time; the digest contains their sum. `free_axis`: the dimension whose size
+// may differ between members; -1: none.
+class TensorDigest {
+ public:
+  TensorDigest(std::size_t t, dist_dtype dtype, int32_t ndim, int32_t free_axis) noexcept
+      : value_(mix(mix(static_cast<uint64_t>(t) << 32 | static_cast<uint32_t>(free_axis), kSeed),
+                   static_cast<uint32_t>(dtype) | static_cast<uint64_t>(ndim) << 32)) {}
+  void add(int64_t size) noexcept { value_ = mix(value_, static_cast<uint64_t>(size)); }
+  uint64_t value() const noexcept { return value_; }
+
+ private:
+  static constexpr uint64_t kSeed = 0xD6E8FEB86659FD93u;
+  uint64_t value_;
+};
+
 Status shapes_differ(const dist_tensor& in, const dist_tensor& out, std::size_t t,
                      const char* rule) noexcept {
   char in_text[96];
@@ -271,8 +287,11 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
 
 Status Call::check(int me, int size, Signature& signature) noexcept {
   if (check_arguments(me, size).ok()) {
-    state(signature);
-    return kOk;
+    if (check_dense(signature)) return kOk;
+    if (check_tensors(size).ok()) {
+      state(signature);
+      return kOk;
+    }
   }
   return reworded("%s: %s", collective_name(collective), last_error().message);
 }
@@ -280,6 +299,10 @@ Status Call::check(int me, int size, Signature& signature) noexcept {
 Status Call::check_arguments(int me, int size) noexcept {
   DIST_TRY(check_options(me, size));
   if (n == 0 && reduces() && op != DIST_REDUCE_USER) DIST_TRY(check_op(op, DIST_F32));
+  return kOk;
+}
+
+Status Call::check_tensors(int size) noexcept {
   in_place = in != nullptr && out != nullptr;
   std::size_t in_bytes = 0;
   std::size_t out_bytes = 0;
@@ -301,7 +324,91 @@ Status Call::check_arguments(int me, int size) noexcept {
   return kOk;
 }
 
+// Validates the usual kind of call, in which nonempty dense tensors are exchanged as a whole, and fills in the
+// signature, all in one pass: a list of small tensors would take longer to validate than to exchange. Returns
+// false if the call is of another kind or not valid; then check_tensors() must decide.
+bool Call::check_dense(Signature& signature) noexcept {
+  if (n == 0 || in == nullptr || out == nullptr || !traits().whole() || !plain() || element_bytes != 0 ||
+      op == DIST_REDUCE_USER || states != nullptr) {
+    return false;
+  }
+  std::size_t all_bytes = 0;
+  int64_t all_elements = 0;
+  uint64_t digest = 0;
+  bool same = true;  // every output is its input
+  dist_dtype dtype = 0;
+  dist_dtype result = 0;
+  std::size_t in_size = 0;
+  std::size_t out_size = 0;
+  for (std::size_t t = 0; t < n; ++t) {
+    const dist_tensor& a = in[t];
+    const dist_tensor& b = out[t];
+    if (a.dtype != dtype) [[unlikely]] {
+      in_size = dtype_size(a.dtype);
+      if (in_size == 0 || (reduces() && !check_op_of(t).ok())) return false;
+      dtype = a.dtype;
+      result = out_dtype(dtype);
+      out_size = dtype_size(result);
+    }
+    if (b.dtype != result || a.strides != nullptr || b.strides != nullptr || a.ndim != b.ndim ||
+        static_cast<uint32_t>(a.ndim) > DIST_MAX_NDIM || a.data == nullptr || b.data == nullptr) {
+      return false;
+    }
+    if (a.ndim != 0 && (a.shape == nullptr || b.shape == nullptr)) return false;
+    TensorDigest shape(t, dtype, a.ndim, -1);
+    // Limits the sizes so that no sum below can overflow.
+    constexpr int64_t kMostElements = int64_t{1} << 48;
+    int64_t elements = 1;
+    for (int32_t i = 0; i < a.ndim; ++i) {
+      const int64_t size = a.shape[i];
+      if (size != b.shape[i] || size <= 0 || __builtin_mul_overflow(elements, size, &elements)) return false;
+      shape.add(size);
+    }
+    if (elements > kMostElements) return false;
+    digest += shape.value();
+    const std::size_t a_bytes = static_cast<std::size_t>(elements) * in_size;
+    const std::size_t b_bytes = static_cast<std::size_t>(elements) * out_size;
+    const auto at = reinterpret_cast<uintptr_t>(a.data);
+    const auto to = reinterpret_cast<uintptr_t>(b.data);
+    if (at + a_bytes < at || to + b_bytes < to) return false;
+    if (at == to) {
+      if (a_bytes != b_bytes) return false;
+    } else {
+      same = false;
+      if (at < to + b_bytes && to < at + a_bytes) return false;
+    }
+    all_bytes += a_bytes;
+    all_elements += elements;
+    if (all_elements > kMostElements) return false;
+  }
+  bytes = all_bytes;
+  in_place = same;
+  state_tensors(signature, digest, all_elements);
+  return true;
+}
+
 void Call::state(Signature& signature) const noexcept {
+  int64_t elements = 0;
+  uint64_t digest = 0;
+  // Sizes along the axis may differ between members, except in a reduce_scatter.
+  const bool parts = joins() || cuts();
+  const bool reduce_scatter = cuts() && reduces();
+  for (std::size_t t = 0; t < n; ++t) {
+    // Members without an input (broadcast, scatter) use their output, which is like the root's input.
+    const dist_tensor& tensor = in != nullptr ? in[t] : out[t];
+    const int32_t free_axis = parts ? axis_of(t) : -1;
+    TensorDigest shape(t, tensor.dtype, tensor.ndim, free_axis);
+    for (int32_t i = 0; i < tensor.ndim; ++i) {
+      if (i != free_axis || reduce_scatter) shape.add(tensor.shape[i]);
+    }
+    digest += shape.value();
+    elements += static_cast<int64_t>(elements_of(tensor));
+  }
+  state_tensors(signature, digest, elements);
+}
+
+// Fills in the signature. `digest`: the sum of the tensors' digests.
+void Call::state_tensors(Signature& signature, uint64_t digest, int64_t elements) const noexcept {
   signature.collective = collective;
   signature.op = op;
   signature.root = root;
@@ -310,35 +417,19 @@ void Call::state(Signature& signature) const noexcept {
   signature.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
   signature.element_bytes = static_cast<int32_t>(element_bytes);
   signature.tensors = static_cast<int64_t>(n);
-  uint64_t digest = mix(mix(signature.digest, salt), element_bytes);
-  int64_t elements = 0;
-  // Sizes along the axis may differ between members, except in a reduce_scatter.
-  const bool parts = joins() || cuts();
-  const bool reduce_scatter = cuts() && reduces();
   // Either all members specify a number of contributions, or none does; likewise for weights.
   signature.contributes = contributions != 0;
   signature.weighted = weights != nullptr;
-  digest = mix(digest, (signature.contributes ? 1u : 0u) | (signature.weighted ? 2u : 0u));
-  for (std::size_t t = 0; t < n; ++t) {
-    // Members without an input (broadcast, scatter) use their output, which is like the root's input.
-    const dist_tensor& tensor = in != nullptr ? in[t] : out[t];
-    const int32_t free_axis = parts ? axis_of(t) : -1;
-    digest = mix(digest, static_cast<uint32_t>(free_axis));
-    digest = mix(digest, static_cast<uint32_t>(tensor.dtype) | static_cast<uint64_t>(tensor.ndim) << 32);
-    for (int32_t i = 0; i < tensor.ndim; ++i) {
-      if (i != free_axis || reduce_scatter) digest = mix(digest, static_cast<uint64_t>(tensor.shape[i]));
-    }
-    elements += static_cast<int64_t>(elements_of(tensor));
-  }
   if (n > 0) {
     const dist_tensor& first = in != nullptr ? in[0] : out[0];
     signature.dtype = first.dtype;
-    if (parts) signature.axis = axis_of(0);
+    if (joins() || cuts()) signature.axis = axis_of(0);
     signature.ndim = first.ndim;
     for (int32_t i = 0; i < first.ndim && i < Signature::kDims; ++i) signature.shape[i] = first.shape[i];
   }
   signature.elements = elements;
-  signature.digest = digest;
+  digest = mix(mix(mix(signature.digest, salt), element_bytes), digest);
+  signature.digest = mix(digest, (signature.contributes ? 1u : 0u) | (signature.weighted ? 2u : 0u));
 }
 
 void Call::fold_in(void* acc, const void* contribution, std::size_t count, dist_dtype of) const noexcept {

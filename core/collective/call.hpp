@@ -103,12 +103,15 @@ struct Call {
   Status check_op_of(std::size_t t) const noexcept;
   Status check_elements_of(std::size_t t) const noexcept;
   Status check_arguments(int me, int size) noexcept;
+  Status check_tensors(int size) noexcept;
+  bool check_dense(Signature& signature) noexcept;
   Status check_options(int me, int size) noexcept;
   Status check_input(std::size_t t, TensorSize* size) noexcept;
   Status check_output(std::size_t t, bool given, TensorSize* size) noexcept;
   Status check_shapes(std::size_t t, int size) const noexcept;
   Status check_overlap(std::size_t t, const TensorSize& in_size, const TensorSize& out_size) noexcept;
   void state(Signature& signature) const noexcept;
+  void state_tensors(Signature& signature, uint64_t digest, int64_t elements) const noexcept;
 };
 
 // Writes what offer_in() writes for an all_reduce of one dense tensor, as far as peers read it.

@@ -118,21 +118,42 @@ template <class Published>
 }
 
 // Does the member's share of a round in which all members agree: its part, or what is left of all members'
-// blocks.
-void do_share(const Member& member, const Exchange& exchange, Route route) noexcept {
+// blocks. Returns false if buffers of a dense list may overlap; of other calls it must be known that they do not.
+bool do_share(const Member& member, const Exchange& exchange, Route route) noexcept {
   Group& group = member.group;
   const FpEnvironment environment;
   TaskList::Cursor cursor;
   if (route == Route::kBlocks) {
-    share_blocks(member, exchange.units(), exchange.block_units(),
-                 [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
-  } else if (exchange.pulls()) {
-    exchange.pull(member.me, [&] { return !group.poisoned(); });
-  } else {
-    const auto size = static_cast<std::size_t>(group.size());
-    exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)), cursor,
-                 [&] { return !group.poisoned(); });
+    bool apart = true;
+    share_blocks(member, exchange.units(), exchange.block_units(), [&](Range block) {
+      if (exchange.folds_dense()) {
+        apart = exchange.fold_dense(block, cursor, true, [] { return true; }) && apart;
+      } else {
+        exchange.run(block, cursor, [] { return true; });
+      }
+    });
+    return apart;
   }
+  const auto go_on = [&] { return !group.poisoned(); };
+  if (exchange.pulls()) {
+    exchange.pull(member.me, go_on);
+    return true;
+  }
+  const auto size = static_cast<std::size_t>(group.size());
+  const Range part = part_of(exchange.units(), size, static_cast<std::size_t>(member.me));
+  if (exchange.folds_dense()) return exchange.fold_dense(part, cursor, true, go_on);
+  exchange.run(part, cursor, go_on);
+  return true;
+}
+
+// Ends a round in which this member has done its share of a dense list, whose buffers may overlap.
+[[gnu::noinline, gnu::cold]] Status finish_overlapping(const Member& member, const Call& call,
+                                                       const Exchange& exchange) noexcept {
+  const int rank = exchange.first_refusing(member.group);
+  if (rank < 0) return member.group.finish(member.me);
+  ErrorRecord report;
+  explain(member, call, exchange, rank, &report);
+  return member.group.refuse(member.me, report);
 }
 
 // If members bring parts of different sizes, the number of bytes is known only after they have met.
@@ -148,8 +169,10 @@ Status work_together(const Member& member, const Call& call) noexcept {
   if (group.enter(member.me)) {
     const Offers offers(member);
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
-    if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
-    do_share(member, exchange, route_of_met(group, exchange));
+    if (!exchange.folds_dense() && exchange.refuses(group, member.me, nullptr))
+      return refuse(member, call, exchange);
+    if (!do_share(member, exchange, route_of_met(group, exchange)))
+      return finish_overlapping(member, call, exchange);
   }
   return group.finish(member.me);
 }
@@ -198,15 +221,24 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
     if (member.recorder != nullptr) member.recorder->arrived();
     const Offers offers(member);
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
-    if (const int rank = exchange.first_refusing(group); rank >= 0) {
+    const auto refusal = [&]() -> const ErrorRecord* {
+      const int rank = exchange.first_refusing(group);
+      if (rank < 0) return nullptr;
       // The report is built directly in this member's error record, because the stack has no room for it
       // beside the work.
       explain(member, call, exchange, rank, &last_error());
       return &last_error();
-    }
+    };
+    const bool dense = exchange.folds_dense();
+    if (const ErrorRecord* const why = dense ? nullptr : refusal()) return why;
     *out_shares = route_of_met(group, exchange) != Route::kAlone;
     if (*out_shares) return nullptr;
     const FpEnvironment environment;
+    if (dense) {
+      TaskList::Cursor cursor;
+      const bool apart = exchange.fold_dense({0, exchange.units()}, cursor, true, [] { return true; });
+      return apart ? nullptr : refusal();
+    }
     exchange.run_all();
     // The host's operator may have thrown. If something else has failed the group, that report stays.
     return exchange.failed() ? &last_error() : nullptr;
@@ -217,7 +249,8 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
     const Offers offers(member);
-    do_share(member, Exchange(call, group.size(), offers.all(), member.cache_bytes), Route::kBlocks);
+    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    if (!do_share(member, exchange, Route::kBlocks)) return finish_overlapping(member, call, exchange);
   }
   return group.finish(member.me);
 }

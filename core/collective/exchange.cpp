@@ -40,6 +40,9 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
     block_units_ = std::max<std::size_t>(1, kBlockUnits * kUnitBytes / tasks_.unit_bytes());
   // A fused step reduces into a small buffer that should stay in the cache.
   stream_ = !call.in_place && !call.traits().fused && bytes() > stream_bytes(members, cache_bytes);
+  folds_dense_ = call.collective == Collective::kAllReduce && call.n > 1 && call.plain() && !strided_ &&
+                 call.op != DIST_REDUCE_USER && call.numerics == DIST_NUMERICS_ORDERED &&
+                 local.end - local.begin == size;
 }
 
 // Collects the addresses of the tensors that a task reads and writes. An output that all members share is

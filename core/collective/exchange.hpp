@@ -9,9 +9,11 @@
 // the bits never depend on that.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "core/base/status.hpp"
 #include "core/collective/call.hpp"
@@ -61,6 +63,7 @@ class Exchange {
   // caller, for consecutive ranges.
   template <class GoOn>
   void run(Range range, TaskList::Cursor& cursor, GoOn&& go_on) const noexcept {
+    if (folds_dense_) return static_cast<void>(fold_dense(range, cursor, false, std::forward<GoOn>(go_on)));
     tasks_.for_pieces(range, cursor, block_units_,
                       [&](const TaskList::Cursor& at, std::size_t first, std::size_t count) {
                         run_piece(at, first, count);
@@ -69,6 +72,13 @@ class Exchange {
   }
   // Does all of the work on one thread.
   void run_all() const noexcept;
+  // Whether it is an all_reduce of a list of dense tensors in one process, for which fold_dense() is faster than
+  // refuses() and run().
+  bool folds_dense() const noexcept { return folds_dense_; }
+  // run() for such a list. With `checks`, returns false if buffers of a tensor in the range may overlap; then the
+  // caller must call first_refusing().
+  template <class GoOn>
+  bool fold_dense(Range range, TaskList::Cursor& cursor, bool checks, GoOn&& go_on) const noexcept;
   // Whether the host's operator has thrown, or the group of a call with such an operator has failed otherwise.
   bool failed() const noexcept { return call_.group != nullptr && call_.group->poisoned(); }
   // Whether all members receive copies of the same few bytes, each into an output of its own. Then it is
@@ -103,6 +113,8 @@ class Exchange {
   }
 
  private:
+  // Up to this many members are compared pair by pair; the outputs of more members are sorted.
+  static constexpr int kFewMembers = 8;
   struct Job;
   struct Place {
     std::size_t t;  // the tensor
@@ -120,6 +132,12 @@ class Exchange {
     std::size_t num_dst;
     std::size_t count;  // number of elements
   };
+  // The state of a thread that folds a list of dense tensors.
+  struct DenseFold;
+  static constexpr std::size_t kAhead = 8;
+  void fetch_tensor(const DenseFold& fold, std::size_t t) const noexcept;
+  void fold_tensor(DenseFold& fold, std::size_t t, std::size_t first, std::size_t count) const noexcept;
+  bool dense_apart(const DenseFold& fold, std::size_t t, std::size_t elements) const noexcept;
   void run_piece(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;
   void run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;
   void run_swap_row(const TaskList::Cursor& at, std::size_t begin, std::size_t end) const noexcept;
@@ -183,6 +201,109 @@ class Exchange {
   bool strided_ = false;
   bool weighted_ = false;
   bool stream_ = false;
+  bool folds_dense_ = false;
 };
+
+struct Exchange::DenseFold {
+  // The members' lists, and their buffers of one tensor. They are not initialized.
+  const dist_tensor* in[DIST_MAX_REPLICAS];
+  const dist_tensor* out[DIST_MAX_REPLICAS];
+  const std::byte* src[DIST_MAX_REPLICAS];
+  std::byte* dst[DIST_MAX_REPLICAS];
+  dist_dtype dtype = 0;
+  ReduceKernel kernel = nullptr;
+  std::size_t in_size = 0;  // of an element
+  std::size_t out_size = 0;
+
+  DenseFold() noexcept {}  // NOLINT(modernize-use-equals-default): the arrays are not initialized
+  void set(dist_dtype tensors, dist_reduce_op op, dist_dtype result) noexcept {
+    dtype = tensors;
+    kernel = reduce_kernel(tensors, op);
+    in_size = dtype_size(tensors);
+    out_size = dtype_size(result);
+  }
+};
+
+template <class GoOn>
+bool Exchange::fold_dense(Range range, TaskList::Cursor& cursor, bool checks, GoOn&& go_on) const noexcept {
+  DenseFold fold;
+  for (int p = 0; p < size_; ++p) {
+    fold.in[p] = offers_[p]->in;
+    fold.out[p] = offers_[p]->out;
+  }
+  if (range.begin < cursor.unit) cursor = TaskList::Cursor{};
+  bool apart = true;
+  for (; cursor.task < call_.n && cursor.unit < range.end; ++cursor.task) {
+    const std::size_t t = cursor.task;
+    const dist_tensor& tensor = call_.in[t];
+    if (tensor.dtype != fold.dtype) [[unlikely]]
+      fold.set(tensor.dtype, call_.op, call_.out_dtype(tensor.dtype));
+    const std::size_t elements = elements_of(tensor);
+    const std::size_t units = units_of(elements * fold.in_size);
+    const std::size_t next = cursor.unit + units;
+    if (next > range.begin && elements != 0) {
+      if (t + kAhead < call_.n) fetch_tensor(fold, t + kAhead);
+      if (checks) apart = dense_apart(fold, t, elements) && apart;
+      if (cursor.unit >= range.begin && next <= range.end && units <= block_units_) [[likely]] {
+        fold_tensor(fold, t, 0, elements);
+        if (!go_on()) return apart;
+      } else {
+        const std::size_t per_unit = kUnitBytes / fold.in_size;
+        const std::size_t end = std::min(range.end, next) - cursor.unit;
+        for (std::size_t at = std::max(range.begin, cursor.unit) - cursor.unit; at < end;
+             at += block_units_) {
+          const std::size_t last = std::min(std::min(end, at + block_units_) * per_unit, elements);
+          fold_tensor(fold, t, at * per_unit, last - at * per_unit);
+          if (!go_on()) return apart;
+        }
+        if (next > range.end) return apart;
+      }
+    }
+    cursor.unit = next;
+  }
+  return apart;
+}
+
+// Prefetches the first lines of a tensor of all members. The loop knows the addresses of later tensors, but a CPU that
+// waits for the lines of a peer does not reach them. A line that is read and written is fetched once, for writing.
+inline void Exchange::fetch_tensor(const DenseFold& fold, std::size_t t) const noexcept {
+  for (int p = 0; p < size_; ++p) {
+    if (fold.in[p][t].data != fold.out[p][t].data) __builtin_prefetch(fold.in[p][t].data);
+    __builtin_prefetch(fold.out[p][t].data, 1);
+  }
+}
+
+// Folds elements of tensor t of all members into all outputs, or into the one that they share.
+inline void Exchange::fold_tensor(DenseFold& fold, std::size_t t, std::size_t first,
+                                  std::size_t count) const noexcept {
+  const auto size = static_cast<std::size_t>(size_);
+  bool shared = true;
+  for (std::size_t p = 0; p < size; ++p) {
+    fold.src[p] = static_cast<const std::byte*>(fold.in[p][t].data) + first * fold.in_size;
+    fold.dst[p] = static_cast<std::byte*>(fold.out[p][t].data) + first * fold.out_size;
+    shared = shared && fold.dst[p] == fold.dst[0];
+  }
+  fold.kernel({fold.src, fold.dst, size, shared ? 1 : size, count, static_cast<double>(size), stream_});
+}
+
+// Whether no buffers of tensor t overlap in a way that would produce a wrong result. May return false if it is not
+// certain.
+inline bool Exchange::dense_apart(const DenseFold& fold, std::size_t t, std::size_t elements) const noexcept {
+  if (size_ > kFewMembers) return all_apart(t);
+  const std::size_t in_bytes = elements * fold.in_size;
+  const std::size_t out_bytes = elements * fold.out_size;
+  bool apart = true;
+  for (int p = 0; p < size_; ++p) {
+    const void* const out = fold.out[p][t].data;
+    for (int q = 0; q < size_; ++q) {
+      if (q == p) continue;
+      const void* const in = fold.in[q][t].data;
+      // An element is read before it is written.
+      apart = apart && ((in == out && in_bytes == out_bytes) || !overlap(in, in_bytes, out, out_bytes));
+      if (q < p) apart = apart && !overlap(fold.out[q][t].data, out_bytes, out, out_bytes);
+    }
+  }
+  return apart || all_apart(t);
+}
 
 }  // namespace dist

@@ -14,6 +14,12 @@ TaskList::TaskList(const Call& call, int size, const Offer* const* offers, Ranks
   if (call.traits().tasks == Tasks::kMembers) parts_ = static_cast<std::size_t>(size);
   if (cuts_or_joins_ && call.n != 0) first_ = steps_of(0);
   tasks_ = call.n * parts_;
+  if (!cuts_or_joins_ && parts_ == 1 && !some_remote_ && unit_bytes_ == kUnitBytes) {
+    const dist_tensor* const tensors = call.in != nullptr ? call.in : call.out;
+    for (std::size_t t = 0; t < call.n; ++t)
+      units_ += dist::units_of(elements_of(tensors[t]) * dtype_size(tensors[t].dtype));
+    return;
+  }
   for (std::size_t k = 0; k < tasks_; ++k) units_ += units_of(elements(k) * element_bytes(k), unit_bytes_);
 }
 

@@ -409,6 +409,7 @@ typedef struct overlaps {
   int64_t length, apart; /* replica r's output begins at r * apart; its input elsewhere */
   int64_t alike;         /* replicas below this share replica 0's output */
   size_t n;
+  int64_t spacing; /* of the tensors of a list */
   dist_status statuses[MOST];
   report reports[MOST];
 } overlaps;
@@ -420,7 +421,7 @@ static dist_status overlapping(dist_replica *replica, void *user_data) {
   dist_tensor *in = malloc(o->n * sizeof *in), *out = malloc(o->n * sizeof *out);
   for (size_t t = 0; t < o->n; t++) {
     in[t] = vector_of(mine, DIST_F32, &o->length);
-    const int64_t at = (me < o->alike ? 0 : me * o->apart) + (int64_t)t * 2000000;
+    const int64_t at = (me < o->alike ? 0 : me * o->apart) + (int64_t)t * o->spacing;
     out[t] = vector_of(o->memory + at, DIST_F32, &o->length);
   }
   const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, in, out, o->n, NULL);
@@ -433,28 +434,83 @@ static dist_status overlapping(dist_replica *replica, void *user_data) {
 static void overlapping_replicas(void **state) {
   (void)state;
   float *memory = malloc(4000000 * sizeof *memory);
-  static const int64_t lengths[] = {5, 24, 25, 10000, 20000, 300000};
+  static const int64_t lengths[] = {5, 24, 25, 1200, 10000, 20000, 300000};
   for (int32_t replicas = 2; replicas <= 4; replicas++) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     for (size_t l = 0; l < COUNT_OF(lengths); l++) {
-      for (size_t n = 1; n <= 2; n++) {
+      static const size_t counts[] = {1, 2, 20};
+      for (size_t c = 0; c < COUNT_OF(counts); c++) {
+        const size_t n = counts[c];
+        const int64_t spacing = n <= 2 ? 2000000 : 8000;
+        if (n > 2 && 4 * lengths[l] > spacing) continue;
         /* Some, by a part; and two of them by the whole, where not all do. */
         overlaps some[] = {{.apart = lengths[l] - 1}, {.apart = lengths[l], .alike = 2}};
         for (size_t k = 0; k < COUNT_OF(some); k++) {
           if (k == 1 && replicas == 2) continue;
           overlaps *o = &some[k];
-          o->memory = memory, o->length = lengths[l], o->n = n;
+          o->memory = memory, o->length = lengths[l], o->n = n, o->spacing = spacing;
           assert_fails(dist_run(strategy, overlapping, o, NULL), DIST_INVALID_ARGUMENT,
                        "overlapping buffers");
           assert_healthy(DIST_THREADS_CALLER, strategy);
         }
-        overlaps none = {.memory = memory, .length = lengths[l], .apart = lengths[l], .n = n};
+        overlaps none = {
+            .memory = memory, .length = lengths[l], .apart = lengths[l], .n = n, .spacing = spacing};
         assert_ok(dist_run(strategy, overlapping, &none, NULL)); /* side by side */
       }
     }
     assert_ok(dist_strategy_destroy(strategy));
   }
   free(memory);
+}
+
+/* ---- Replicas that reduce in place beside replicas that do not ---- */
+
+enum { MIXED_STEPS = 4 };
+
+typedef struct mixed {
+  int64_t length;
+  int32_t replicas;
+  int32_t in_place[MIXED_STEPS][MOST]; /* of a step and a replica */
+  int wrong[MOST];
+} mixed;
+
+static dist_status mixed_steps(dist_replica *replica, void *user_data) {
+  mixed *m = user_data;
+  const int32_t me = dist_replica_id(replica);
+  float *in = malloc((size_t)m->length * sizeof *in), *out = malloc((size_t)m->length * sizeof *out);
+  dist_status status = DIST_OK;
+  for (int step = 0; step < MIXED_STEPS && status == DIST_OK; step++) {
+    for (int64_t i = 0; i < m->length; i++) in[i] = (float)(i % 7 + me + step);
+    float *const to = m->in_place[step][me] ? in : out;
+    const dist_tensor from = vector_of(in, DIST_F32, &m->length);
+    dist_tensor result = vector_of(to, DIST_F32, &m->length);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &result, 1, NULL);
+    for (int64_t i = 0; i < m->length && status == DIST_OK; i++) {
+      const int32_t sum = m->replicas * (int32_t)(i % 7 + step) + m->replicas * (m->replicas - 1) / 2;
+      if (to[i] != (float)sum) m->wrong[me] = 1;
+    }
+  }
+  free(in), free(out);
+  return status;
+}
+
+static void some_replicas_in_place(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {8, 16, 17, 600, 1200, 2048, 2049};
+  for (int32_t replicas = 2; replicas <= 4; replicas++) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    for (size_t l = 0; l < COUNT_OF(lengths); l++) {
+      mixed m = {.length = lengths[l], .replicas = replicas};
+      for (int32_t r = 0; r < replicas; r++) {
+        m.in_place[1][r] = r == 0;
+        m.in_place[2][r] = 1;
+        m.in_place[3][r] = r == replicas - 1;
+      }
+      assert_ok(dist_run(strategy, mixed_steps, &m, NULL));
+      for (int32_t r = 0; r < replicas; r++) assert_int_equal(m.wrong[r], 0);
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
 }
 
 int main(void) {
@@ -467,6 +523,7 @@ int main(void) {
       cmocka_unit_test(wrong_arguments),
       cmocka_unit_test(repeated_calls),
       cmocka_unit_test(overlapping_replicas),
+      cmocka_unit_test(some_replicas_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
