@@ -440,30 +440,21 @@ void Call::fold_in(void* acc, const void* contribution, std::size_t count, dist_
 }
 
 void Call::offer_in(Offer& offer) const noexcept {
-  offer.in = in;
-  offer.out = out;
-  offer.in_data = n == 0 || in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data);
-  offer.out_data = n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data);
-  offer.states = states;
-  offer.weights = weights;
-  offer.offsets = offsets;
-  offer.contributions = lists();
-  offer.destination = static_cast<int16_t>(destination);
-  offer.source = static_cast<int16_t>(source);
-  offer.strided = strided;
-  if (n == 0 || (!joins() && !cuts())) return;
-  const int32_t along = axis_of(0);
-  const int64_t in_size = in != nullptr ? in[0].shape[along] : 0;
-  const int64_t out_size = out != nullptr ? out[0].shape[along] : 0;
-  joins() ? offer.set_sizes(in_size, out_size) : offer.set_sizes(out_size, in_size);
+  const bool parts = n != 0 && (joins() || cuts());
+  const int32_t along = parts ? axis_of(0) : 0;
+  const int64_t in_size = parts && in != nullptr ? in[0].shape[along] : 0;
+  const int64_t out_size = parts && out != nullptr ? out[0].shape[along] : 0;
+  offer.set_tail({in, out, states, weights, offsets, lists()});
+  offer.set_head({n == 0 || in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data),
+                  n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data),
+                  static_cast<int16_t>(destination), static_cast<int16_t>(source), strided},
+                 joins() ? in_size : out_size, joins() ? out_size : in_size);
 }
 
 void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept {
-  offer.in = &in;
-  offer.out = &out;
+  offer.set_tail({&in, &out, nullptr, nullptr, nullptr, 1});
   offer.in_data = static_cast<const std::byte*>(in.data);
   offer.out_data = static_cast<std::byte*>(out.data);
-  offer.contributions = 1;
   offer.strided = false;
 }
 

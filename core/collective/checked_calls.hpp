@@ -44,6 +44,11 @@ class CheckedCalls {
     return {&known, &entry.one, in.data == out.data};
   }
 
+  // The signature of a barrier with this tag that was validated before; NULL: unknown.
+  const Signature* barrier(const char* tag) const noexcept {
+    return barrier_.collective == Collective::kBarrier && tagged(barrier_, tag) ? &barrier_ : nullptr;
+  }
+
   // Fills in what Call::check() and close_digest() would. Returns false and changes nothing if `call` is not
   // known to be valid.
   bool recall(Call& call, const char* tag, Place where, Signature& signature) const noexcept {
@@ -136,7 +141,7 @@ class CheckedCalls {
   }
 
   bool recall_barrier(Call& call, const char* tag, Signature& signature) const noexcept {
-    if (barrier_.collective != Collective::kBarrier || !tagged(barrier_, tag)) return false;
+    if (barrier(tag) == nullptr) return false;
     if (signature.digest != barrier_.digest) signature = barrier_;
     call.bytes = 0;
     call.strided = false;

@@ -190,7 +190,11 @@ template <class Published>
 Status work_in_parts(const Member& member, const Call& call, Published&& published) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
-  if (call.bytes > EagerPayload::kBytes) {
+  const bool may_travel =
+      call.bytes <= EagerPayload::kBytes ||
+      (call.can_travel() && !call.in_place && call.bytes <= most_out_of_place(group.size()));
+  if (!may_travel) {
+    call.offer_in(group.outgoing(member.me).offer);
     group.outgoing(member.me).travels = Slot::kStays;
     DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
     if (member.recorder != nullptr) member.recorder->arrived();
@@ -217,6 +221,7 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
 Status work_in_crowd(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
+  call.offer_in(group.outgoing(member.me).offer);
   const auto work = [&](bool* out_shares) -> const ErrorRecord* {
     if (member.recorder != nullptr) member.recorder->arrived();
     const Offers offers(member);
@@ -260,7 +265,6 @@ template <class Work>
 [[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call, Work&& work) noexcept {
   int64_t offsets[DIST_MAX_REPLICAS + 1];
   call.offset_splits(offsets, member.group.size());
-  call.offer_in(member.group.outgoing(member.me).offer);
   return work();
 }
 
@@ -290,7 +294,7 @@ class LateRecord {
   void arrived() noexcept { arrived_ = member_.recorder->now(); }
   Status over(Status status) noexcept {
     waits();
-    member_.recorder->arrived(arrived_);
+    if (arrived_ != 0) member_.recorder->arrived(arrived_);
     member_.recorder->close(status.code());
     return status;
   }
@@ -298,7 +302,7 @@ class LateRecord {
  private:
   void open() noexcept {
     open_ = true;
-    member_.recorder->begin(static_cast<int32_t>(Collective::kAllReduce), began_);
+    member_.recorder->begin(static_cast<int32_t>(signature_.collective), began_);
     if (member_.group.round(member_.me) != round_) record_arrival(member_, signature_, bytes_, 0);
   }
 
@@ -318,7 +322,9 @@ constexpr std::size_t kInstantBytes = std::size_t{16} << 10;
 Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTensor& one,
                            const dist_tensor& in, dist_tensor& out, LateRecord& record) noexcept {
   Group& group = member.group;
-  offer_one_in(group.outgoing(member.me).offer, in, out);
+  Slot& slot = group.outgoing(member.me);
+  offer_one_in(slot.offer, in, out);
+  slot.travels = Slot::kStays;
   DIST_TRY(group.arrive(
       member.me, member.timeout_ns, [&] { record.came(); }, [](int) {}, [&] { record.waits(); }));
   if (one.bytes > kInstantBytes) record.arrived();
@@ -333,6 +339,19 @@ Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTen
     call.in_place = in.data == out.data;
     return call;
   });
+}
+
+// A barrier with this tag that was validated before. Returns nullopt, having done nothing, if it was not.
+std::optional<Status> barrier_again(const Member& member) noexcept {
+  Group& group = member.group;
+  if (member.checked == nullptr || member.recorder == nullptr || group.oversubscribed()) return {};
+  const Signature* const known = member.checked->barrier(member.tag);
+  if (known == nullptr || !group.open().ok()) return {};
+  Signature& signature = group.outgoing_signature(member.me);
+  if (signature.digest != known->digest) signature = *known;
+  LateRecord record(member, signature, 0);
+  return record.over(group.arrive(
+      member.me, member.timeout_ns, [&] { record.came(); }, [](int) {}, [&] { record.waits(); }));
 }
 
 Status check_and_meet(const Member& member, Call& call) noexcept {
@@ -361,9 +380,7 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
     record_arrival(member, signature, call.bytes);
     return work_in_crowd(member, call);
   };
-  if (call.splits != nullptr) return work_in_uneven_parts(member, call, work);
-  call.offer_in(group.outgoing(member.me).offer);
-  return work();
+  return call.splits != nullptr ? work_in_uneven_parts(member, call, work) : work();
 }
 
 }  // namespace
@@ -392,6 +409,9 @@ ErrorRecord refusal(const Group& group, Collective collective, const char* tag, 
 Status collective(const Member& member, Call& call) noexcept {
   if (member.meeting != nullptr) [[unlikely]]
     return worker_collective(member, *member.meeting, call);
+  if (call.collective == Collective::kBarrier) {
+    if (const std::optional<Status> status = barrier_again(member)) return *status;
+  }
   return recorded(member, call.collective, [&] { return check_and_meet(member, call); });
 }
 
@@ -406,6 +426,7 @@ std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, 
   if (again.signature == nullptr || !group.open().ok()) return {};
   const OneTensor& one = *again.one;
   const bool travels = one.bytes <= most_that_travels(group.size());
+  if (!travels && !again.in_place && one.bytes <= most_out_of_place(group.size())) return {};
   if (!travels && !reduces_in_parts(member, one, again.in_place)) return {};
   Signature& signature = group.outgoing_signature(member.me);
   if (signature.digest != again.signature->digest) signature = *again.signature;

@@ -37,6 +37,7 @@ Travel::Travel(const Member& member, const Call& call) noexcept
 std::size_t Travel::most_bytes() const noexcept {
   const CollectiveTraits& traits = call_.traits();
   if (traits.cuts || traits.sources == Ends::kRoot) return EagerPayload::kBytes;
+  if (call_.can_travel() && !call_.in_place) return most_out_of_place(size_);
   if (traits.reduces) return most_that_travels(size_);
   const auto peers = static_cast<std::size_t>(size_ > 1 ? size_ - 1 : 1);
   return std::max(EagerPayload::kBytes / peers, Slot::kInlineBytes);
@@ -61,16 +62,19 @@ bool Travel::can_travel() const noexcept {
 }
 
 void Travel::put() const noexcept {
-  Slot& slot = group_.outgoing(me_);
-  slot.travels = static_cast<int32_t>(bytes_);
-  if (bytes_ < 0) return;
-  if (is_list()) return put_list();
   std::size_t out = 0;
-  if (call_.out != nullptr) out = elements_of(call_.out[0]) * dtype_size(like().dtype);
+  if (bytes_ >= 0 && is_list()) {
+    put_list();
+  } else if (bytes_ >= 0) {
+    if (call_.out != nullptr) out = elements_of(call_.out[0]) * dtype_size(like().dtype);
+    const auto bytes = static_cast<std::size_t>(bytes_);
+    if (bytes != 0) std::memcpy(group_.outgoing_bytes(me_, beside(bytes)), call_.in[0].data, bytes);
+  }
+  // The slot is written last, because a peer may be looking for the number in it.
+  Slot& slot = group_.outgoing(me_);
+  call_.offer_in(slot.offer);
+  slot.travels = static_cast<int32_t>(bytes_);
   slot.extra = reinterpret_cast<const void*>(out);
-  if (bytes_ == 0) return;
-  const auto bytes = static_cast<std::size_t>(bytes_);
-  std::memcpy(group_.outgoing_bytes(me_, beside(bytes)), call_.in[0].data, bytes);
 }
 
 bool Travel::all_travel() const noexcept {

@@ -3,6 +3,8 @@
 // computes its result from the copies of what its peers bring, and nobody has to wait until all are done with
 // its buffers.
 //
+// An all_reduce of one tensor of a few KiB travels if no member reduces in place; members learn that when they meet.
+//
 // An all_reduce of a few tensors brings their elements one after the other, preceded by the addresses of its
 // outputs: reading a peer's list of tensors would move more cache lines between cores.
 //
@@ -25,8 +27,8 @@ class Travel {
   // For a validated call of a member in a group with a CPU for every member.
   Travel(const Member& member, const Call& call) noexcept;
 
-  // Copies the member's tensors beside its slot, which also holds its offer, if they can travel, and records
-  // that there.
+  // Copies the member's tensors beside its slot if they can travel, and records there that they do. Also writes the
+  // member's offer.
   void put() const noexcept;
   // Called before each load of a peer's slot, like Group::fetch_bytes().
   void fetch(int peer) const noexcept {

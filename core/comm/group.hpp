@@ -135,11 +135,11 @@ class BasicGroup final : public Rendezvous {
   }
 
   // Returns where to write `size` bytes for the peers: the slot, or the eager payload if the slot is too
-  // short. `size` is at most EagerPayload::kBytes. An oversubscribed group has no eager payloads.
+  // short. `size` is at most EagerPayload::kMostBytes. An oversubscribed group has no eager payloads.
   std::byte* outgoing_bytes(int me, std::size_t size) noexcept {
     MemberState& member = members_[me];
     const uint32_t parity = (member.round + 1) & 1;
-    if (size <= Slot::kInlineBytes) return member.slots[parity].bytes;
+    if (size <= Slot::kInlineBytes) return member.slots[parity].inline_bytes(size);
     EagerPayload& eager = eager_[2 * me + static_cast<int>(parity)];
     Sync::writing(eager);
     return eager.bytes;
@@ -199,7 +199,7 @@ class BasicGroup final : public Rendezvous {
     return slot;
   }
   const std::byte* bytes(int me, int peer, std::size_t size) const noexcept {
-    if (size <= Slot::kInlineBytes) return slot(me, peer).bytes;
+    if (size <= Slot::kInlineBytes) return slot(me, peer).inline_bytes(size);
     const EagerPayload& eager = eager_[2 * peer + static_cast<int>(members_[me].round & 1)];
     Sync::reading(eager);
     return eager.bytes;
@@ -212,9 +212,8 @@ class BasicGroup final : public Rendezvous {
     constexpr std::size_t kMost = 512;
     if (size > kMost) return;
     const uint32_t parity = members_[me].round & 1;
-    if (size <= Slot::kInlineBytes) {
-      return Sync::prefetch(reinterpret_cast<const std::byte*>(&members_[peer].slots[parity]) + kCacheLine);
-    }
+    if (size <= Slot::kHeadBytes) return;
+    if (size <= Slot::kInlineBytes) return Sync::prefetch(members_[peer].slots[parity].inline_bytes(size));
     const EagerPayload& eager = eager_[2 * peer + static_cast<int>(parity)];
     for (std::size_t at = 0; at < size; at += kCacheLine) Sync::prefetch(eager.bytes + at);
   }

@@ -2,6 +2,7 @@
 // Offer: describes the tensors that a member brings to a round to its peers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,14 +35,57 @@ struct Offer {
   int64_t far_whole;
 
   // Sizes along the axis of the first tensor, if parts are joined or cut: the size of the member's part, and
-  // of the whole tensor. 0: the member has none. The input of an all_to_all counts as the part.
+  // of the whole tensor that it has. 0: the member has none. The input of an all_to_all counts as the part.
   int64_t part() const noexcept { return near_part != kFar ? int64_t{near_part} : far_part; }
   int64_t whole() const noexcept { return near_whole != kFar ? int64_t{near_whole} : far_whole; }
-  void set_sizes(int64_t part, int64_t whole) noexcept {
-    near_part = near(part);
-    near_whole = near(whole);
-    far_part = part;
-    far_whole = whole;
+
+  // The fields in the slot's second cache line, which peers read only for lists and unusual tensors. In a loop they
+  // are as they were two rounds ago, and are not written again: the line would have to travel first. Call this
+  // before set_head(), because a peer may be looking for the number in the first line.
+  struct Tail {
+    const dist_tensor* in;
+    const dist_tensor* out;
+    const dist_tensor* states;
+    const double* weights;
+    const int64_t* offsets;
+    std::size_t contributions;
+  };
+  void set_tail(const Tail& tail) noexcept {
+    if (in != tail.in || out != tail.out || states != tail.states || weights != tail.weights ||
+        offsets != tail.offsets || contributions != tail.contributions) {
+      in = tail.in;
+      out = tail.out;
+      states = tail.states;
+      weights = tail.weights;
+      offsets = tail.offsets;
+      contributions = tail.contributions;
+    }
+    // For the compiler.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  void set_sizes(int64_t part_size, int64_t whole_size) noexcept {
+    near_part = near(part_size);
+    near_whole = near(whole_size);
+    if (near_part == kFar || near_whole == kFar) [[unlikely]] {
+      far_part = part_size;
+      far_whole = whole_size;
+    }
+  }
+  // The fields in the first line, and the sizes.
+  struct Head {
+    const std::byte* in_data;
+    std::byte* out_data;
+    int16_t destination;
+    int16_t source;
+    bool strided;
+  };
+  void set_head(const Head& head, int64_t part_size, int64_t whole_size) noexcept {
+    set_sizes(part_size, whole_size);
+    in_data = head.in_data;
+    out_data = head.out_data;
+    destination = head.destination;
+    source = head.source;
+    strided = head.strided;
   }
 
  private:

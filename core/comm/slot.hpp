@@ -19,7 +19,11 @@ inline constexpr std::size_t kCacheLine = 64;
 // One member's publication in one round.
 template <class Sync>
 struct alignas(kApart) BasicSlot {
-  static constexpr std::size_t kInlineBytes = 96;
+  // Up to this many bytes are in the slot's first line, beside the round's number; up to kInlineBytes in its
+  // second one. No payload is in both: the owner would write to the first line, wait for the second one, and find
+  // that a peer that looks for the number has taken the first one again.
+  static constexpr std::size_t kHeadBytes = 32;
+  static constexpr std::size_t kInlineBytes = 64;
   static constexpr int32_t kStays = -1;
 
   BasicWord<Sync> round;  // written last, as the publication of the rest
@@ -34,22 +38,29 @@ struct alignas(kApart) BasicSlot {
   const void* extra = nullptr;
   union {
     Offer offer;
-    std::byte bytes[kInlineBytes];
+    std::byte bytes[kHeadBytes + kInlineBytes];
   };
 
   BasicSlot() noexcept : offer{} {}
+  std::byte* inline_bytes(std::size_t size) noexcept {
+    return size <= kHeadBytes ? bytes : bytes + kHeadBytes;
+  }
+  const std::byte* inline_bytes(std::size_t size) const noexcept {
+    return size <= kHeadBytes ? bytes : bytes + kHeadBytes;
+  }
 };
 using Slot = BasicSlot<OsSync>;
 static_assert(sizeof(Slot) == kApart, "a slot is one pair of cache lines");
 static_assert(offsetof(Slot, offer) + offsetof(Offer, in) == kApart / 2, "the offer's head is in the first");
 
 // A member's bytes if its slot is too small for them. Like slots, they stay valid until the round after the
-// next. Each payload has a page of its own: the hardware prefetcher of a CPU that reads memory sequentially
+// next. Each payload has pages of its own: the hardware prefetcher of a CPU that reads memory sequentially
 // continues until the end of the page, and would fetch lines that another member is about to write.
 struct alignas(4096) EagerPayload {
-  static constexpr std::size_t kBytes = 2048;
+  static constexpr std::size_t kBytes = 2048;      // the usual limit
+  static constexpr std::size_t kMostBytes = 8192;  // all_reduce out of place (route.hpp)
 
-  std::byte bytes[kBytes];
+  std::byte bytes[kMostBytes];
 };
 
 }  // namespace dist
