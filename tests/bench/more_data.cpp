@@ -90,6 +90,11 @@ size_t DataList::bytes() const {
   return bytes;
 }
 
+bool DataList::alike() const {
+  return std::all_of(tensors_.begin(), tensors_.end(),
+                     [&](const auto& tensor) { return tensor->count() == tensors_[0]->count(); });
+}
+
 void DataList::check_result(size_t tensor, const void* result) noexcept {
   const size_t before = tensors_[tensor]->wrong();
   tensors_[tensor]->check_result(result);

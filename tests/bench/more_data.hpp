@@ -25,6 +25,7 @@ class DataList final : public Checked {
   size_t size() const { return tensors_.size(); }
   Data& at(size_t tensor) const { return *tensors_[tensor]; }
   size_t bytes() const;
+  bool alike() const;  // all tensors are equally long
   // One replica's tensors, as libdist takes them. Borrows from this.
   std::vector<dist_tensor> views(int replica) const;
   // Compares a sum that lies elsewhere.

@@ -105,7 +105,114 @@ class NaiveAllReduce final : public Side {
   std::vector<float*> in_, out_;
 };
 
-// The same for a list, in place: a slice of each tensor, between two rounds.
+// Each replica copies its tensor into a slot, raises the number beside it, and sums the slots of all into its own
+// output. A slot is used again in the next round but one, so that nobody waits a second time.
+class NaiveOnePhase final : public Side {
+ public:
+  explicit NaiveOnePhase(Data& data) : data_(data), slots_(2 * static_cast<size_t>(data.replicas())) {
+    for (Slot& slot : slots_) slot.values.reset(static_cast<float*>(allocate(data.bytes()).release()));
+  }
+  std::string name() const override { return "one phase, two slots each"; }
+
+  void block(const Plan& plan, Samples& samples) override {
+    data_.expect(plan.in_a_row());
+    Stopwatch watch(data_.replicas(), plan);
+    SpinBarrier barrier(data_.replicas());
+    for (Slot& slot : slots_) slot.round.store(0);
+    on_replicas(data_.replicas(), [&](int r) {
+      const auto meet = [&] {
+        barrier.meet(r);
+        return true;
+      };
+      uint32_t round = 0;
+      replica_block(plan, watch, &data_, r, meet, [&] {
+        exchange(static_cast<size_t>(r), ++round);
+        return true;
+      });
+    });
+    watch.collect(samples);
+  }
+
+ private:
+  struct alignas(128) Slot {
+    std::atomic<uint32_t> round{0};
+    std::unique_ptr<float, Free> values;
+  };
+
+  void exchange(size_t r, uint32_t round) {
+    const auto replicas = static_cast<size_t>(data_.replicas());
+    Slot* const now = &slots_[round % 2 * replicas];
+    std::memcpy(now[r].values.get(), data_.in(static_cast<int>(r)), data_.bytes());
+    now[r].round.store(round, std::memory_order_release);
+    float* in[kMostReplicas];
+    for (size_t p = 0; p < replicas; ++p) {
+      while (now[p].round.load(std::memory_order_acquire) != round) {
+      }
+      in[p] = now[p].values.get();
+    }
+    auto* const out = static_cast<float*>(data_.out(static_cast<int>(r)));
+    switch (replicas) {
+      case 2: return sum_into_one(std::make_index_sequence<2>(), in, out, data_.count());
+      case 4: return sum_into_one(std::make_index_sequence<4>(), in, out, data_.count());
+      default: break;
+    }
+    for (size_t i = 0; i < data_.count(); ++i) {
+      float sum = in[0][i];
+      for (size_t p = 1; p < replicas; ++p) sum += in[p][i];
+      out[i] = sum;
+    }
+  }
+
+  static constexpr size_t kMostReplicas = 16;
+  Data& data_;
+  std::vector<Slot> slots_;
+};
+
+// For more replicas than CPUs: the last one to arrive sums for all, and wakes the others.
+class NaiveLastSums final : public Side {
+ public:
+  explicit NaiveLastSums(Data& data) : data_(data), barrier_(data.replicas()) {
+    for (int r = 0; r < data.replicas(); ++r) {
+      in_.push_back(static_cast<float*>(data.in(r)));
+      out_.push_back(static_cast<float*>(data.out(r)));
+    }
+  }
+  std::string name() const override { return "the last to arrive sums"; }
+
+  void block(const Plan& plan, Samples& samples) override {
+    data_.expect(plan.in_a_row());
+    Stopwatch watch(data_.replicas(), plan);
+    on_replicas(data_.replicas(), [&](int r) {
+      const auto meet = [&] {
+        barrier_.meet(r);
+        return true;
+      };
+      replica_block(plan, watch, &data_, r, meet, [&] {
+        const uint32_t round = round_.load(std::memory_order_acquire);
+        if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < data_.replicas()) {
+          round_.wait(round, std::memory_order_acquire);
+          return true;
+        }
+        arrived_.store(0, std::memory_order_relaxed);
+        sum_into_all(in_.data(), out_.data(), data_.replicas(), 0, data_.count());
+        round_.store(round + 1, std::memory_order_release);
+        round_.notify_all();
+        return true;
+      });
+    });
+    watch.collect(samples);
+  }
+
+ private:
+  Data& data_;
+  StdBarrier barrier_;
+  std::vector<float*> in_, out_;
+  alignas(128) std::atomic<int> arrived_{0};
+  alignas(128) std::atomic<uint32_t> round_{0};
+};
+
+// The same for a list, in place: a slice of each tensor, between two rounds. Of many tensors that are equally long, each
+// replica takes whole ones.
 template <class Barrier>
 class NaiveList final : public Side {
  public:
@@ -136,10 +243,16 @@ class NaiveList final : public Side {
  private:
   void sum_slices(size_t part) {
     const auto parts = static_cast<size_t>(list_.replicas());
+    const auto all = [&](size_t t) -> float* const* { return &at_[t * parts]; };
+    if (list_.alike() && list_.size() % parts == 0) {
+      const size_t share = list_.size() / parts;
+      for (size_t t = part * share; t < (part + 1) * share; ++t)
+        sum_into_all(all(t), all(t), list_.replicas(), 0, list_.at(t).count());
+      return;
+    }
     for (size_t t = 0; t < list_.size(); ++t) {
       const size_t n = list_.at(t).count();
-      float* const* const all = &at_[t * parts];
-      sum_into_all(all, all, list_.replicas(), n * part / parts, n * (part + 1) / parts);
+      sum_into_all(all(t), all(t), list_.replicas(), n * part / parts, n * (part + 1) / parts);
     }
   }
 
@@ -242,6 +355,8 @@ std::unique_ptr<Side> with(Naive barrier, Arguments&&... arguments) {
 std::unique_ptr<Side> naive_all_reduce(Naive barrier, Data& data) {
   return with<NaiveAllReduce>(barrier, data);
 }
+std::unique_ptr<Side> naive_one_phase(Data& data) { return std::make_unique<NaiveOnePhase>(data); }
+std::unique_ptr<Side> naive_last_sums(Data& data) { return std::make_unique<NaiveLastSums>(data); }
 std::unique_ptr<Side> naive_list(Naive barrier, DataList& list) { return with<NaiveList>(barrier, list); }
 std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data) {
   return with<NaiveHanding>(barrier, handing, data);

@@ -165,6 +165,16 @@ void Runner::add_all_reduce(Row& row) {
   }
   row.compare(Unit::kTimesAsFast, {row.add(naive_all_reduce(Naive::kSpin, data))}, by_spin);
   row.compare(Unit::kTimesAsFast, {row.add(naive_all_reduce(Naive::kStd, data))}, by_std);
+  if (cores_enough && spec.bytes <= targets::kOnePhaseBytes) {
+    MaybeTarget target;
+    if (at_work && spec.replicas == 2) target = targets::kOnePhase;
+    row.compare(Unit::kTimesAsFast, {row.add(naive_one_phase(data))}, target);
+  }
+  if (!cores_enough) {
+    MaybeTarget target;
+    if (at_work) target = targets::kLastSums;
+    row.compare(Unit::kTimesAsFast, {row.add(naive_last_sums(data))}, target);
+  }
 
   if (at_work) {
     if (spec.replicas == 2 && cpus_ >= 2) row.limits = {hop(row)};
@@ -210,7 +220,9 @@ size_t Runner::hop(Row& row) {
 void Runner::add_barrier(Row& row) {
   const RowSpec& spec = row.spec;
   row.add(libdist_barrier(strategy(spec.replicas), seen_));
-  row.compare(Unit::kTimesAsFast, {row.add(naive_barrier(Naive::kSpin, spec.replicas))}, std::nullopt);
+  MaybeTarget by_spin;
+  if (spec.pace == Pace::kHot && spec.replicas == 2 && cpus_ >= 2) by_spin = targets::kSpinBarrierAlone;
+  row.compare(Unit::kTimesAsFast, {row.add(naive_barrier(Naive::kSpin, spec.replicas))}, by_spin);
   row.compare(Unit::kTimesAsFast, {row.add(naive_barrier(Naive::kStd, spec.replicas))}, std::nullopt);
   row.compare(Unit::kTimesAsFast, {row.add(openmp_barrier(spec.replicas))}, std::nullopt);
   if (spec.pace == Pace::kHot && spec.replicas == 2 && cpus_ >= 2) {

@@ -12,6 +12,7 @@ constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr size_t kPlannedSizes[] = {64, kKiB, 16 * kKiB, 256 * kKiB, kMiB};
 constexpr StepForm kStepForms[] = {{}, {.momentum = true}, {.clip = true}, {.momentum = true, .clip = true}};
 constexpr int kContributions = 8;  // of all replicas together
+constexpr size_t kLongList = 1000;
 
 std::vector<size_t> counts_of(const RowSpec& spec, const Settings& settings) {
   const size_t tensors = std::max<size_t>(spec.tensors, 1);
@@ -55,6 +56,14 @@ void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpe
       add(kHanding, bytes).handing = handing;
   }
   for (const size_t bytes : {size_t{256}, kKiB, 16 * kKiB}) add(kList, bytes).tensors = 4;
+  for (const size_t bytes : {size_t{64}, kKiB, 16 * kKiB}) {
+    if (replicas != 2) continue;
+    for (const Pace pace : {Pace::kHot, Pace::kWork}) {
+      RowSpec& row = add(kList, kLongList * bytes);
+      row.tensors = kLongList;
+      row.pace = pace;
+    }
+  }
 }
 
 void Runner::add_list(Row& row) {
@@ -62,8 +71,17 @@ void Runner::add_list(Row& row) {
   DataList& list = row.own(std::make_unique<DataList>(counts_of(spec, settings_), spec.replicas));
   row.add(libdist_list(strategy(spec.replicas), list, false));
   row.compare(Unit::kTimesAsFast, {row.add(libdist_list(strategy(spec.replicas), list, true))}, std::nullopt);
+  const bool long_list = spec.tensors == kLongList, small = spec.bytes <= kLongList * 64;
+  const bool judged = spec.replicas == 2 && cpus_ >= 2 && (!long_list || spec.pace == Pace::kWork);
+  if (long_list) {
+    Data& flat = row.add_data(DIST_F32, Layout::kInPlace);
+    row.compare(Unit::kTimesAsFast,
+                {row.add(libdist_all_reduce(strategy(spec.replicas), flat, seen_), "libdist, one tensor")},
+                if_cores(judged && small, targets::kListOfOne));
+  }
   row.compare(Unit::kTimesAsFast, {row.add(naive_list(Naive::kSpin, list))},
-              if_cores(!spec.network && spec.replicas == 2 && cpus_ >= 2, targets::kHanding));
+              if_cores(judged && !spec.network && !(long_list && small),
+                       long_list ? targets::kLongList : targets::kHanding));
   row.compare(Unit::kTimesAsFast, {row.add(naive_list(Naive::kStd, list))}, std::nullopt);
 }
 

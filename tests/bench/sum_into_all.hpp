@@ -22,6 +22,18 @@ void sum_into_all(std::index_sequence<R...>, float* const* in, float* const* out
   }
 }
 
+// The same into one output.
+template <size_t... R>
+void sum_into_one(std::index_sequence<R...>, float* const* in, float* out, size_t count) {
+  const std::array<const float*, sizeof...(R)> from{in[R]...};
+#pragma omp simd
+  for (size_t i = 0; i < count; ++i) {
+    float sum = -0.0f;
+    ((sum += from[R][i]), ...);
+    out[i] = sum;
+  }
+}
+
 inline void sum_into_all(float* const* in, float* const* out, int replicas, size_t begin, size_t end) {
   switch (replicas) {
     case 2: return sum_into_all(std::make_index_sequence<2>(), in, out, begin, end);

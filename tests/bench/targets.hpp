@@ -75,8 +75,23 @@ inline constexpr Target kOutOfPlace{1.5, 1.5};
 inline constexpr Target kOversubscribedSmall{1.7, 2.5};  // <= 16 KiB
 inline constexpr Target kOversubscribedLarge{1.1, 1.5};
 
-// The other collectives up to 64 KiB, against a spin barrier and loops: 1.4 and 1.2 times its time.
-inline constexpr Target kHanding{1 / 1.4, 1 / 1.2};
+// Up to this size, against a copy into one of two slots of each replica, and one phase.
+inline constexpr Target kOnePhase{0.95, 1};
+inline constexpr size_t kOnePhaseBytes = size_t{8} << 10;
+
+// More replicas than cores, against loops of the last one to arrive.
+inline constexpr Target kLastSums{0.9, 1};
+
+// The barrier against one that spins: 1.2 and 1.1 times its time.
+inline constexpr Target kSpinBarrierAlone{1 / 1.2, 1 / 1.1};
+
+// The other collectives up to 64 KiB, against a spin barrier and loops: 1.4 and 1.1 times its time.
+inline constexpr Target kHanding{1 / 1.4, 1 / 1.1};
+
+// Lists of 1,000 tensors in a work loop. Of 1 KiB or more each, against such loops; of 64 bytes, against one tensor of as
+// many bytes: 3 times its time, and 10 ns for each tensor, on machines that take 3 us for that one.
+inline constexpr Target kLongList{0.95, 1};
+inline constexpr Target kListOfOne{0.16, 0.25};
 
 // How time grows from 32 to 256 replicas, and with the length of a list; where R members have R pieces each, with these.
 inline constexpr Target kGrowth{1.3, 1.1};
