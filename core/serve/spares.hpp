@@ -8,7 +8,6 @@
 #include <atomic>
 
 #include "core/base/os/clock.hpp"
-#include "core/base/os/thread.hpp"
 #include "core/comm/slot.hpp"
 #include "core/serve/promise.hpp"
 
@@ -20,13 +19,16 @@ class Spares {
   Spares(const Spares&) = delete;
   Spares& operator=(const Spares&) = delete;
 
-  // NULL: none. `*out_next` is the one that take() will probably return next, for prefetching; may be NULL.
+  // NULL: none, or another thread has taken the list and does not run at the moment. `*out_next` is the one that
+  // take() will probably return next, for prefetching; may be NULL.
   Promise* take(const Promise** out_next) noexcept {
     // The list's own address stands for a list that another thread has taken for a moment.
     auto* const taken = reinterpret_cast<Promise*>(&spare_);
     Promise* first = spare_.exchange(taken, std::memory_order_acquire);
+    *out_next = nullptr;
     for (int i = 0; first == taken; ++i) {
-      (i & 63) == 63 ? yield_this_thread() : spin_pause();
+      if (i == kLooks) return nullptr;
+      spin_pause();
       first = spare_.exchange(taken, std::memory_order_acquire);
     }
     if (first == nullptr && returned_.load(std::memory_order_relaxed) != nullptr)
@@ -46,6 +48,8 @@ class Spares {
   }
 
  private:
+  static constexpr int kLooks = 64;
+
   alignas(kApart) std::atomic<Promise*> spare_{nullptr};
   alignas(kApart) std::atomic<Promise*> returned_{nullptr};
 };
