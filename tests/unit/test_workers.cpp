@@ -128,7 +128,7 @@ void other_members_than_expected_are_told_so(void**) {
       return sum(member, meeting, rank, 1, &got);
     });
     const std::string who = "worker " + std::to_string(1 - misled) + " has 2 replicas, but worker " +
-                            std::to_string(misled) + " expects 4";
+                            std::to_string(misled) + " expects it to have 4 replicas";
     assert_all_say(outcomes, DIST_INVALID_ARGUMENT, 1 - misled, {"all_reduce #1: ", who.c_str()});
     assert_string_equal(outcomes[0].error.expected, "4 replicas");
     assert_string_equal(outcomes[0].error.received, "2 replicas");
