@@ -97,10 +97,10 @@ std::string why_refused(std::string_view code) {
              : "the program that answers at that address is an HTTP server, not libdist";
 }
 
-std::string explain_response(std::string status) {
+std::string explain_response(std::string_view status) {
   constexpr std::string_view kProxy = "HTTP proxy returned response code ";
   const std::size_t at = status.find(kProxy);
-  return at == status.npos ? status : why_refused(std::string_view(status).substr(at + kProxy.size(), 3));
+  return at == status.npos ? std::string(status) : why_refused(status.substr(at + kProxy.size(), 3));
 }
 
 }  // namespace dist::grpc_link

@@ -49,6 +49,6 @@ inline constexpr char kWrongSecretResponse[] = "HTTP/1.1 477 another secret\r\n\
 // Explains a response by its status code, for example "477". An empty code stands for a response that is not HTTP.
 std::string why_refused(std::string_view code);
 // Replaces gRPC's text for a response other than 200 by what it means.
-std::string explain_response(std::string status);
+std::string explain_response(std::string_view status);
 
 }  // namespace dist::grpc_link

@@ -32,8 +32,8 @@ std::string take_address(std::string_view* text) {
   std::string plain;
   for (std::size_t i = 0; i < address.size(); ++i) {
     const std::string_view code = address.substr(i, 3);
-    if (code == "%5B" || code == "%5b" || code == "%5D" || code == "%5d") {
-      plain += code[2] == 'B' || code[2] == 'b' ? '[' : ']';
+    if (code == "%5B" || code == "%5b" || code == "%5D" || code == "%5d" || code == "%25") {
+      plain += code[1] == '2' ? '%' : code[2] == 'B' || code[2] == 'b' ? '[' : ']';
       i += 2;
     } else {
       plain += address[i];
@@ -64,15 +64,23 @@ std::string explain(std::string_view text, const std::string& address) {
   if (has(text, "certificate verify failed")) return tls + "its certificate is not valid here";
   if (has(text, "Ssl handshake failed")) return tls + std::string(reason_of_openssl(text));
   if (has(text, "is not in peer certificate")) return tls + "its certificate is for other names";
-  // The parser of the response to the token expects "HTTP".
-  if (text.starts_with("Expected '")) return why_refused("");
-  for (const char* const ended : {"Socket closed", "Connection reset", "Broken pipe", "Handshake read failed",
-                                  "Stream removed", "EOF", "Endpoint read failed", "Transport closed"}) {
+  // The parsers of the response to the token and of HTTP/2, and the check that TLS has negotiated HTTP/2.
+  if (text.starts_with("Expected ") || has(text, "Failed parsing HTTP") || has(text, "Cannot check peer"))
+    return why_refused("");
+  for (const char* const ended :
+       {"Socket closed", "Connection reset", "Broken pipe", "Handshake read failed", "Handshake write failed",
+        "Stream removed", "EOF", "Endpoint read failed", "Endpoint closing", "Transport closed", "GOAWAY"}) {
     if (has(text, ended)) return address + " closed the connection during the handshake";
   }
-  for (const char* const late : {"FD Shutdown", "imeout", "imed out", "Deadline Exceeded"}) {
-    if (has(text, late)) return address + " did not complete the handshake in time";
+  constexpr std::string_view kConnects = "Failed to connect to remote host: ";
+  const bool connects = text.starts_with(kConnects);
+  for (const char* const late :
+       {"FD Shutdown", "FD shutdown", "imeout", "imed out", "Deadline Exceeded", "Handshaker shutdown"}) {
+    if (has(text, late))
+      return address + (connects ? " did not accept the connection in time"
+                                 : " did not complete the handshake in time");
   }
+  if (connects) text.remove_prefix(kConnects.size());
   return "the connection to " + address + " failed: " + std::string(text);
 }
 
@@ -82,7 +90,7 @@ std::string explain_status(std::string status) {
   constexpr std::string_view kProxy = "HTTP proxy returned response code ";
   constexpr std::string_view kAll = "failed to connect to all addresses";
   constexpr std::string_view kLast = "last error: ";
-  if (has(status, kProxy)) return explain_response(std::move(status));
+  if (has(status, kProxy)) return explain_response(status);
   std::string_view rest = status;
   if (const std::size_t at = rest.find(kLast); at != rest.npos) rest.remove_prefix(at + kLast.size());
   (void)take_prefix(&rest, ": ", is_code);
