@@ -103,7 +103,7 @@ std::string names_in(X509* certificate) {
     std::string name;
     if (each->type == GEN_DNS) {
       name = shown(ASN1_STRING_get0_data(each->d.dNSName), ASN1_STRING_length(each->d.dNSName));
-      if (is_ip_address(name)) name = "the DNS name " + name;
+      if (is_ip_address(name)) name.insert(0, "the DNS name ");
     } else if (each->type == GEN_IPADD) {
       name = ip_text(each->d.iPAddress);
     } else {
