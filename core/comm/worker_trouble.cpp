@@ -52,7 +52,7 @@ ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
     return report;
   }
   copy_text(report.received, "nothing more");
-  if (std::strstr(why, "rejected this worker") != nullptr) {
+  if (transport_.rejected(worker)) {
     copy_text(report.hint, "Correct what that worker gives as its reason, and start this worker again.");
   } else {
     copy_text(report.hint, "Find out why that worker ended or cannot be reached.");

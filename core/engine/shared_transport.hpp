@@ -52,6 +52,7 @@ class SharedTransport final : public TransportListener {
     bool given_up() const noexcept override { return below().given_up(); }
     bool lost(int worker) const noexcept override { return below().lost(worker); }
     bool left(int worker) const noexcept override { return below().left(worker); }
+    bool rejected(int worker) const noexcept override { return below().rejected(worker); }
     void why_lost(int worker, char* text, std::size_t size) const noexcept override {
       below().why_lost(worker, text, size);
     }

@@ -42,6 +42,7 @@ class SubsetTransport final : public Transport {
   bool given_up() const noexcept override { return below_.given_up(); }
   bool lost(int worker) const noexcept override { return below_.lost(there(worker)); }
   bool left(int worker) const noexcept override { return below_.left(there(worker)); }
+  bool rejected(int worker) const noexcept override { return below_.rejected(there(worker)); }
   void why_lost(int worker, char* text, std::size_t size) const noexcept override {
     below_.why_lost(there(worker), text, size);
   }

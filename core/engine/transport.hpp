@@ -148,6 +148,8 @@ class Transport {
   virtual bool lost(int worker) const noexcept = 0;
   // Whether the worker has announced that it leaves.
   virtual bool left(int worker) const noexcept { return (void)worker, false; }
+  // Whether the worker is lost because it, or worker 0, has rejected this one. why_lost() contains their reason.
+  virtual bool rejected(int worker) const noexcept { return (void)worker, false; }
   // The reason, as a sentence without a final period: "worker 2 (10.0.0.7:2222) was killed or its connection
   // broke". Empty if the worker is not lost or nothing is known. For a worker that has not joined yet: why it
   // could not be reached so far.

@@ -37,7 +37,7 @@ void another_secret_is_found_out(void**) {
   // Nothing is proven, so worker 1 keeps trying.
   await([&] { return !why(second, 0).empty(); });
   assert_says(why(second, 0), "its DIST_JOB_SECRET differs");
-  assert_false(second.lost(0) || first.lost(1));
+  assert_false(second.lost(0) || first.lost(1) || second.rejected(0));
   first.close();
   second.close();
 }
@@ -52,6 +52,8 @@ void another_cluster_is_found_out(void**) {
   await([&] { return receive.over(); });
   assert_true(receive.end() == End::kLost);
   assert_says(why(second, 0), "rejected this worker: the cluster");
+  assert_true(second.rejected(0));
+  assert_false(first.rejected(1));
   first.close();
   second.close();
 }
@@ -67,12 +69,14 @@ void a_second_start_is_refused(void**) {
   Transport& again = workers.join_with(1, aside);
   await([&] { return again.lost(0) && again.lost(2); });
   assert_says(why(again, 0), "worker 1 has already joined and is running");
+  assert_true(again.rejected(0) && again.rejected(2));
   assert_speak(second, third, 2);
   again.close();
   // The same number of a worker that is over.
   second.close();
   await([&] { return first.lost(1) && third.lost(1); });
   assert_says(why(first, 1), "has left");
+  assert_false(first.rejected(1) || third.rejected(1));
   assert_says(why(third, 1), "has left");
   workers.end(3);
   // It waits for the next network of worker 0's, where there may be a place for it.

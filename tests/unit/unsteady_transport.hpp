@@ -73,6 +73,7 @@ class UnsteadyTransport final : public Transport {
   void forget(uint32_t generation, uint32_t run) noexcept override { inner_.forget(generation, run); }
   bool lost(int worker) const noexcept override { return inner_.lost(worker); }
   bool left(int worker) const noexcept override { return inner_.left(worker); }
+  bool rejected(int worker) const noexcept override { return inner_.rejected(worker); }
   int num_connections() const noexcept override { return inner_.num_connections(); }
   void listen(TransportListener* listener) noexcept override {
     {

@@ -188,6 +188,12 @@ bool Endpoint::left(int worker) const noexcept {
   return at(worker).leaves;
 }
 
+bool Endpoint::rejected(int worker) const noexcept {
+  if (memory_.forked()) return false;
+  const std::scoped_lock lock(members_);
+  return at(worker).rejects;
+}
+
 void Endpoint::why_lost(int worker, char* text, std::size_t size) const noexcept {
   if (size == 0) return;
   text[0] = '\0';
@@ -389,7 +395,7 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
                             : link->refused ? " rejected this worker: " + why
                                             : " violated the protocol: " + why;
   const auto declare = [&](bool at_once) {
-    why.empty() ? link_broke(peer, kBroke, at_once) : declare_lost(peer, broke, at_once);
+    why.empty() ? link_broke(peer, kBroke, at_once) : declare_lost(peer, broke, at_once, link->refused);
   };
   if (!link->outgoing) {
     bool gone;

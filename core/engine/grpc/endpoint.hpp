@@ -66,6 +66,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   bool given_up() const noexcept override { return is_given_up_; }
   bool lost(int worker) const noexcept override;
   bool left(int worker) const noexcept override;
+  bool rejected(int worker) const noexcept override;
   void why_lost(int worker, char* text, std::size_t size) const noexcept override;
   int num_connections() const noexcept override;
   void listen(TransportListener* listener) noexcept override;
@@ -126,7 +127,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
 
     // ---- Protected by `members_` ----
     Life life = Life::kUnknown;
-    bool leaves = false;  // it has announced that it leaves
+    bool leaves = false;   // it has announced that it leaves
+    bool rejects = false;  // it is lost because it, or worker 0, has rejected this worker
     Identity incarnation{};
     bool known = false;  // whether the incarnation is known
     LinkRef control;     // worker 0: the link to this peer; others, in worker 0's entry: the link to worker 0
@@ -221,10 +223,10 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void say_to_all(const Frame& frame, const std::byte* data, const Peer* but) noexcept;
   bool know(Peer& peer, const Identity& incarnation) noexcept;
   int64_t silent_since_ns(const Peer& peer) const noexcept;
-  void declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept;
+  void declare_lost(Peer& peer, const std::string& why, bool at_once, bool rejects = false) noexcept;
   void declare_left(Peer& peer, bool comes_back) noexcept;
   void leaves_unmet(Peer& peer) noexcept;
-  void refused(const std::string& why) noexcept;
+  void refused(const std::string& why, bool rejects) noexcept;
   void given_up(const std::string& why) noexcept;
   std::string standstill() const;
   void link_broke(Peer& peer, const std::string& why, bool at_once) noexcept;

@@ -210,8 +210,8 @@ int64_t Endpoint::silent_since_ns(const Peer& peer) const noexcept {
 }
 
 // `why` continues a sentence that begins with the worker's name. Messages that it sent before are still
-// received if its link exists, unless `at_once`.
-void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) noexcept {
+// received if its link exists, unless `at_once`. `rejects`: it has rejected this worker.
+void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once, bool rejects) noexcept {
   bool first;
   LinkRef control;
   {
@@ -219,6 +219,7 @@ void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once) no
     first = peer.life != Life::kLost && peer.life != Life::kLeft;
     if (first) {
       peer.life = Life::kLost;
+      peer.rejects = rejects;
       if (!peer.leaves) peer.why = peer.name + why;
       if (hub()) control = peer.control;
     }
@@ -268,8 +269,8 @@ void Endpoint::leaves_unmet(Peer& peer) noexcept {
              &peer);
 }
 
-// This worker is not, or no longer, a member.
-void Endpoint::refused(const std::string& why) noexcept {
+// This worker is not, or no longer, a member. `rejects`: worker 0 has rejected it.
+void Endpoint::refused(const std::string& why, bool rejects) noexcept {
   {
     const std::scoped_lock lock(members_);
     refused_ = true;
@@ -280,6 +281,7 @@ void Endpoint::refused(const std::string& why) noexcept {
       const std::scoped_lock lock(members_);
       if (peer.life != Life::kLeft && peer.life != Life::kLost) {
         peer.life = Life::kLost;
+        peer.rejects = rejects;
         peer.why = why;
       }
     }
@@ -295,7 +297,7 @@ void Endpoint::given_up(const std::string& why) noexcept {
     at(me()).why = why;
   }
   is_given_up_ = true;
-  refused(why);
+  refused(why, false);
 }
 
 // Whether this process did not run for longer than the lease and has not heard since that it is still a member: then its
@@ -420,7 +422,7 @@ void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& 
     }
   }
   if (over || (closed_ && opened)) return wake();
-  if (link->refused) return refused(peer.name + " rejected this worker: " + why);
+  if (link->refused) return refused(peer.name + " rejected this worker: " + why, true);
   if (!opened)
     return cannot_reach(peer, why.empty() ? status : why,
                         !why.empty() && link->stage == Link::Stage::kVerdict);
