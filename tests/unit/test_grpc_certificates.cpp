@@ -121,18 +121,34 @@ void unusable_files_are_errors_at_once(void**) {
   const struct {
     Files files;
     const char* text;
+    const char* named;  // if the files are known
   } table[] = {
-      {{damaged, good.certificate, good.key}, "(DIST_TLS_CA), or one of several, cannot be read"},
+      {{damaged, good.certificate, good.key},
+       "(DIST_TLS_CA), or one of several, cannot be read",
+       "(DIST_TLS_CA: /run/ca.pem), or one of several, cannot be read"},
       {{authority.pem() + damaged, good.certificate, good.key},
-       "(DIST_TLS_CA), or one of several, cannot be read"},
-      {{authority.pem(), damaged, good.key}, "(DIST_TLS_CERTIFICATE), or one of its chain, cannot be read"},
+       "(DIST_TLS_CA), or one of several, cannot be read",
+       "(DIST_TLS_CA: /run/ca.pem), or one of several, cannot be read"},
+      {{authority.pem(), damaged, good.key},
+       "(DIST_TLS_CERTIFICATE), or one of its chain, cannot be read",
+       "(DIST_TLS_CERTIFICATE: /run/own.pem), or one of its chain, cannot be read"},
       {{authority.pem(), good.certificate + damaged, good.key},
-       "(DIST_TLS_CERTIFICATE), or one of its chain"},
-      {{authority.pem(), weak.certificate, weak.key}, "or its key: ee key too small"},
+       "(DIST_TLS_CERTIFICATE), or one of its chain",
+       "(DIST_TLS_CERTIFICATE: /run/own.pem), or one of its chain"},
+      {{authority.pem(), weak.certificate, weak.key},
+       "(DIST_TLS_CERTIFICATE) or its key: ee key too small",
+       "(DIST_TLS_CERTIFICATE: /run/own.pem) or its key: ee key too small"},
       {{authority.pem(), good.certificate, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"},
-       "(DIST_TLS_KEY) cannot be read"},
-      {{authority.pem(), good.certificate, Authority::encrypt(good.key)}, "(DIST_TLS_KEY) is encrypted"},
-      {{authority.pem(), good.certificate, other.key}, "(DIST_TLS_KEY) does not belong to the certificate"},
+       "(DIST_TLS_KEY) cannot be read",
+       "(DIST_TLS_KEY: /run/own.key) cannot be read"},
+      {{authority.pem(), good.certificate, Authority::encrypt(good.key)},
+       "(DIST_TLS_KEY) is encrypted",
+       "(DIST_TLS_KEY: /run/own.key) is encrypted"},
+      {{authority.pem(), good.certificate, other.key},
+       "(DIST_TLS_KEY) does not belong to the certificate (DIST_TLS_CERTIFICATE), which",
+       "(DIST_TLS_KEY: /run/own.key) does not belong to the certificate (DIST_TLS_CERTIFICATE: "
+       "/run/own.pem), "
+       "which"},
   };
   for (const auto& each : table) {
     const GrpcWorkers workers(2, 4096);
@@ -145,6 +161,15 @@ void unusable_files_are_errors_at_once(void**) {
       assert_int_equal(network->join(worker, &transport).code(), DIST_INVALID_ARGUMENT);
       assert_says(std::string(last_error().message), each.text);
     }
+    // With the files, as they are known if the texts come from the variables.
+    GrpcOptions of_files = workers.options(0);
+    set(of_files, each.files);
+    of_files.files = {"/run/ca.pem", "/run/own.pem", "/run/own.key"};
+    Ref<GrpcNetwork> network;
+    Transport* transport = nullptr;
+    assert_true(GrpcNetwork::create({}, of_files, &network).ok());
+    assert_int_equal(network->join(0, &transport).code(), DIST_INVALID_ARGUMENT);
+    assert_says(std::string(last_error().message), each.named);
     GrpcCallOptions options;
     options.module = GRPC_MODULE;
     set(options, each.files);

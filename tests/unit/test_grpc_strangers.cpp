@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/engine/grpc: peers that connect to a worker's port but do not belong to the job, or that belong to it
 // and violate the protocol.
+#include <poll.h>
+
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/grpc_stranger.hpp"
@@ -55,6 +59,109 @@ void strangers_do_no_harm(void**) {
   assert_false(first.lost(1) || second.lost(0));
   first.close();
   second.close();
+}
+
+// ---- A stranger in the place of a worker ----
+
+// A program that listens at the address of a worker.
+class Impostor {
+ public:
+  enum class Kind { kSilent, kCloses, kHttp, kOtherProtocol, kNeverAccepts };
+
+  Impostor(const std::string& address, Kind kind) : kind_(kind) {
+    const int on = 1;
+    setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str())));
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+    assert_int_equal(::listen(fd_, kind == Kind::kNeverAccepts ? 0 : 64), 0);
+    if (kind == Kind::kNeverAccepts) {
+      // The queue has room for one connection, so the system ignores others. It is full when the socket is readable.
+      queued_ = connect_to(address);
+      pollfd readable{fd_, POLLIN, 0};
+      assert_int_equal(::poll(&readable, 1, -1), 1);
+    } else if (kind != Kind::kSilent) {
+      // For a silent program, the system accepts connections as long as the queue has room.
+      answering_ = std::thread([this] { answer_all(); });
+    }
+  }
+  ~Impostor() {
+    // accept() fails from now on.
+    ::shutdown(fd_, SHUT_RDWR);
+    if (answering_.joinable()) answering_.join();
+    ::close(fd_);
+    if (queued_ >= 0) ::close(queued_);
+  }
+  Impostor(const Impostor&) = delete;
+  Impostor& operator=(const Impostor&) = delete;
+
+ private:
+  void answer_all() const {
+    for (;;) {
+      const int one = ::accept(fd_, nullptr, nullptr);
+      if (one < 0) return;
+      if (kind_ == Kind::kHttp) {
+        // An HTTP server reads the request first.
+        char request[4096];
+        (void)!::recv(one, request, sizeof request, 0);
+        constexpr char kAnswer[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+        (void)!::send(one, kAnswer, sizeof kAnswer - 1, MSG_NOSIGNAL);
+      } else if (kind_ == Kind::kOtherProtocol) {
+        constexpr char kGreeting[] = "SSH-2.0-OpenSSH_9.2\r\n";
+        (void)!::send(one, kGreeting, sizeof kGreeting - 1, MSG_NOSIGNAL);
+      }
+      ::close(one);
+    }
+  }
+
+  const Kind kind_;
+  const int fd_ = socket(AF_INET, SOCK_STREAM, 0);
+  int queued_ = -1;
+  std::thread answering_;
+};
+
+// The text is ready before a deadline of one second passes. On a busy machine it may take several attempts, each with
+// a worker that has just started.
+void a_stranger_at_the_address_of_a_worker_is_named_soon(void**) {
+  constexpr auto kDeadline = std::chrono::seconds(1);
+  constexpr int kMostAttempts = 60;
+  const struct {
+    Impostor::Kind kind;
+    const char* text;
+  } table[] = {
+      {Impostor::Kind::kSilent, "accepts connections, but does not answer as libdist"},
+      {Impostor::Kind::kCloses, "closes connections without an answer, so it is not libdist or is ending"},
+      {Impostor::Kind::kHttp, "is an HTTP server, not libdist"},
+      {Impostor::Kind::kOtherProtocol, "is not libdist"},
+      {Impostor::Kind::kNeverAccepts, "no connection to its address is accepted in time"},
+  };
+  for (const auto& each : table) {
+    for (int me = 0; me < 2; ++me) {
+      std::string text;
+      bool named = false;
+      for (int attempt = 0; attempt < kMostAttempts && !named; ++attempt) {
+        GrpcWorkers workers(2, 4096);
+        const Impostor impostor(workers.address(1 - me), each.kind);
+        const auto until = std::chrono::steady_clock::now() + kDeadline;
+        // A worker that ends waits for the lease.
+        Transport& worker = workers.join_with(me, [](GrpcOptions& o) { o.lease_ns = 100'000'000; });
+        while (!named && std::chrono::steady_clock::now() < until) {
+          text = why(worker, 1 - me);
+          named = text.find(each.text) != std::string::npos;
+          std::this_thread::yield();
+        }
+        assert_false(worker.lost(1 - me));
+        worker.close();
+      }
+      if (!named) fail_msg("worker %d: '%s' is not in: %s", me, each.text, text.c_str());
+      assert_says(text, "worker " + std::to_string(1 - me) + " (127.0.0.1:");
+      for (const char* const part : {"FD Shutdown", "ipv4:", "HTTP proxy", "Socket closed", "Expected '"}) {
+        if (text.find(part) != std::string::npos) fail_msg("'%s' is in: %s", part, text.c_str());
+      }
+    }
+  }
 }
 
 // ---- By gRPC ----
@@ -177,6 +284,7 @@ int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
       cmocka_unit_test(strangers_do_no_harm),
+      cmocka_unit_test(a_stranger_at_the_address_of_a_worker_is_named_soon),
       cmocka_unit_test(a_hello_that_does_not_fit_is_answered_by_what_differs),
       cmocka_unit_test(what_is_no_hello_ends_the_link),
       cmocka_unit_test(unproven_links_are_few),
