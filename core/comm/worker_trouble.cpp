@@ -311,6 +311,18 @@ void WorkerMeeting::tell_all(const ErrorRecord& report) noexcept {
   });
 }
 
+// Only worker 0 knows why a worker has not joined, but another worker's deadline may expire first.
+void WorkerMeeting::add_state(ErrorRecord& report) noexcept {
+  if (report.code != DIST_DEADLINE_EXCEEDED) return;
+  each_peer([&](int w, const Peer&) {
+    if (named(w) != report.culprit.worker || transport_.lost(w)) return;
+    char why[kWhyBytes];
+    transport_.why_lost(w, why, sizeof why);
+    if (*why != '\0' && std::strstr(report.message, why) == nullptr)
+      append(report, ". Last known state at worker %d: %s", named(me_), why);
+  });
+}
+
 // Ends the run with one report: the leader's if there is one, otherwise the first failure that was found
 // here.
 bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
@@ -319,6 +331,7 @@ bool WorkerMeeting::try_to_fail(const Found& found) noexcept {
   if (!failing_) {
     failing_ = true;
     found_ = found;
+    if (me_ == 0 && found.told) add_state(found_.report);
     found_.report.of_all = true;
     failing_since_ns_ = steady_now_ns();
     if (me_ == 0) tell_all(found_.report);

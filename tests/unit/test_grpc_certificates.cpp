@@ -223,20 +223,23 @@ void both_sides_name_the_cause(void**) {
       "may not be used for this purpose. It needs the extended key usages serverAuth and "
       "clientAuth, or none. Replace DIST_TLS_CERTIFICATE on worker";
   constexpr char kUnknownTheirs[] = "its certificate was issued by an unknown authority, CN = unknown";
-  constexpr char kUnknownOurs[] =
-      "rejects the certificate of this process, which was issued by an unknown authority, CN = unknown";
+  // Not "this process", because worker 0's reports reach all workers.
+  constexpr char kUnknownOurs0[] =
+      "rejects the certificate of worker 0, which was issued by an unknown authority, CN = unknown";
+  constexpr char kUnknownOurs1[] =
+      "rejects the certificate of worker 1, which was issued by an unknown authority, CN = unknown";
   const Case cases[] = {
       {{good, expired},
        "its certificate expired on 20",
-       "it rejects the certificate of this process, which expired on 20"},
+       "it rejects the certificate of worker 1, which expired on 20"},
       {{expired, good},
-       "it rejects the certificate of this process, which expired on 20",
+       "it rejects the certificate of worker 0, which expired on 20",
        "its certificate expired on 20"},
       {{good, early},
        "its certificate is not yet valid: it becomes valid on 20",
-       "it rejects the certificate of this process, which is not yet valid"},
+       "it rejects the certificate of worker 1, which is not yet valid"},
       {{early, good},
-       "it rejects the certificate of this process, which is not yet valid",
+       "it rejects the certificate of worker 0, which is not yet valid",
        "its certificate is not yet valid"},
       // Worker 0 sends worker 1 the reason, so it names the worker.
       {{good, wrong},
@@ -246,7 +249,7 @@ void both_sides_name_the_cause(void**) {
        "DIST_TLS_CERTIFICATE "
        "on worker 1 to one for 127.0.0.1"},
       {{wrong, good},
-       "the certificate of this process is not for 127.0.0.1; it is for elsewhere.example",
+       "the certificate of worker 0 is not for 127.0.0.1; it is for elsewhere.example",
        "its certificate is not for 127.0.0.1; it is for elsewhere.example"},
       {{good, uri},
        "its certificate is not for 127.0.0.1; it has no",
@@ -256,15 +259,15 @@ void both_sides_name_the_cause(void**) {
       {{common, good}, "is not for 127.0.0.1; it has no", "its certificate is not for 127.0.0.1; it has no"},
       {{good, for_servers},
        "its certificate may not be used for this purpose",
-       "it rejects the certificate of this process, which may not be used for this purpose"},
+       "it rejects the certificate of worker 1, which may not be used for this purpose"},
       // TLS accepts these in the direction of the first connection, but they would fail in the other one.
       {{good, for_clients}, kPurpose, "the certificate of worker 1 may not be used for this purpose"},
       {{for_clients, good}, kPurpose, "its certificate may not be used for this purpose"},
       {{for_servers, good}, kPurpose, "its certificate may not be used for this purpose"},
       {{good, strange}, kUnknownTheirs, "its certificate was issued by an unknown authority, CN = trusted"},
-      {{good, strange}, "rejects the certificate of this process", kUnknownOurs},
-      {{good, one_sided}, kUnknownTheirs, kUnknownOurs},
-      {{one_sided, good}, kUnknownOurs, kUnknownTheirs},
+      {{good, strange}, "rejects the certificate of worker 0", kUnknownOurs1},
+      {{good, one_sided}, kUnknownTheirs, kUnknownOurs1},
+      {{one_sided, good}, kUnknownOurs0, kUnknownTheirs},
       {{good, one_sided_namesake},
        "was issued by an unknown authority: it has the same name as the trusted one (DIST_TLS_CA), CN = "
        "trusted, "
@@ -274,11 +277,11 @@ void both_sides_name_the_cause(void**) {
        "CN = trusted, whose SHA-256 fingerprint begins with ",
        "it has the same name as the trusted one (DIST_TLS_CA), CN = trusted, but another key"},
       {{none, good},
-       "it uses TLS, but this process uses plain text",
-       "it uses plain text, but this process uses TLS"},
+       "it uses TLS, but worker 0 uses plain text",
+       "it uses plain text, but worker 1 uses TLS"},
       {{good, none},
-       "it uses plain text, but this process uses TLS",
-       "it uses TLS, but this process uses plain text"},
+       "it uses plain text, but worker 0 uses TLS",
+       "it uses TLS, but worker 1 uses plain text"},
   };
   for (const Case& each : cases) {
     GrpcWorkers workers(2, 4096);

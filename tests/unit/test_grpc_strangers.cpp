@@ -164,6 +164,14 @@ void a_stranger_at_the_address_of_a_worker_is_named_soon(void**) {
   }
 }
 
+void worker_0_names_a_worker_that_has_not_joined(void**) {
+  GrpcWorkers workers(2, 4096);
+  Transport& first = workers.join_with(0, [](GrpcOptions& o) { o.lease_ns = 100'000'000; });
+  assert_string_equal(why(first, 1).c_str(),
+                      ("worker 1 (" + workers.address(1) + ") has not joined").c_str());
+  first.close();
+}
+
 // ---- By gRPC ----
 
 void a_hello_that_does_not_fit_is_answered_by_what_differs(void**) {
@@ -285,6 +293,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(strangers_do_no_harm),
       cmocka_unit_test(a_stranger_at_the_address_of_a_worker_is_named_soon),
+      cmocka_unit_test(worker_0_names_a_worker_that_has_not_joined),
       cmocka_unit_test(a_hello_that_does_not_fit_is_answered_by_what_differs),
       cmocka_unit_test(what_is_no_hello_ends_the_link),
       cmocka_unit_test(unproven_links_are_few),

@@ -276,7 +276,8 @@ std::string Endpoint::took_proof(const LinkRef& link, std::span<const std::byte>
   if (!hello.read(link->hello)) return "no hello";
   if (Verdict verdict; is_rejection(message, &verdict)) {
     link->refused = true;
-    note_stranger(hello.from, std::string("rejects the certificate of this process, which ") + verdict.text);
+    note_stranger(hello.from,
+                  "rejects the certificate of worker " + std::to_string(me()) + ", which " + verdict.text);
     return "the client rejects this worker";
   }
   const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);

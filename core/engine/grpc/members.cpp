@@ -349,7 +349,11 @@ void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers)
 // `members_` must be held, here and for the next two functions. The state of a peer, as far as it is known.
 std::string Endpoint::known_of(const Peer& peer) const {
   const std::string cause = peer.causes.empty() ? peer.early_cause : peer.causes.text();
-  if (cause.empty()) return peer.why;
+  if (cause.empty()) {
+    // Worker 0 knows who has joined.
+    const bool missing = hub() && peer.number != me() && peer.life == Life::kUnknown && peer.why.empty();
+    return missing ? peer.name + " has not joined" : peer.why;
+  }
   if (peer.life == Life::kLost || peer.life == Life::kLeft) {
     // A peer that ends may have been missed for another reason before.
     return peer.leaves ? peer.why + ". Before that, it could not be reached: " + cause : peer.why;
@@ -358,9 +362,8 @@ std::string Endpoint::known_of(const Peer& peer) const {
   if (attempts.find(cause) != std::string::npos) return peer.name + " cannot be reached: " + attempts;
   const std::string text = peer.name + " cannot be reached: " + cause;
   if (!attempts.empty()) return text + ". Attempts to connect: " + attempts;
-  // Worker 0 may know more from a process that has connected to it.
-  const bool more = peer.why.size() > peer.name.size();
-  return more ? text + ". It" + peer.why.substr(peer.name.size()) : text;
+  // Worker 0 may know more from a process that has connected to it. Then the probe may only have met its end.
+  return peer.why.empty() ? text : peer.why + ". It cannot be reached: " + cause;
 }
 
 // Whether it is time to probe a peer again. The pauses become longer.

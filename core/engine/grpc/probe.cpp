@@ -147,20 +147,26 @@ std::string authorities_of_peer(const Look& look) {
   return text;
 }
 
+// The probing process, in texts. Worker 0's reports reach all workers, for which "this process" would be another one.
+std::string name_of(const Self& self) {
+  return self.number >= 0 ? "worker " + std::to_string(self.number) : "this process";
+}
+
 // The peer has closed the connection after it has received the own certificate.
-std::string fault_of_own(const Look& look, const Credentials& own, const std::string& own_host,
-                         const Places& places) {
+std::string fault_of_own(const Look& look, const Self& self, const Places& places) {
+  const Credentials& own = self.credentials;
   X509* const certificate = SSL_get_certificate(look.ssl());
   if (certificate == nullptr) return "";
-  const std::string text = "it rejects the certificate of this process, which ";
-  if (const Fault fault = why_own_rejected(own, own_host, places)) return text + fault.text();
+  const std::string text = "it rejects the certificate of " + name_of(self) + ", which ";
+  if (const Fault fault = why_own_rejected(own, self.host, places)) return text + fault.text();
   const std::string accepted = authorities_of_peer(look);
   const std::string issuer = issuer_of(certificate);
   if (!accepted.empty())
     return text + "was issued by an unknown authority, " + issuer + "; it accepts " + accepted +
            ". Set DIST_TLS_CA " + places.authorities +
            " to the authority of that certificate, or replace DIST_TLS_CERTIFICATE " + places.certificate;
-  return text + "is valid here and was issued by " + issuer + fingerprint_of_authority(own) +
+  return text + "is valid " + places.certificate + " and was issued by " + issuer +
+         fingerprint_of_authority(own) +
          ". The authority of that name that it trusts may have another key. Compare DIST_TLS_CA and the "
          "clocks "
          "of both machines";
@@ -185,29 +191,29 @@ std::string examine(Look& look, const Self& self, uint64_t number, const std::st
   if (end == Look::End::kNoTls) {
     if (!tls) return "";
     if (look.speaks() == Speaks::kPlainText)
-      return std::string("it uses plain text, but this process uses TLS.") + kAllOrNone;
+      return "it uses plain text, but " + name_of(self) + " uses TLS." + kAllOrNone;
     return "the program at that address answers a TLS handshake with something else";
   }
   // A peer that answers with TLS.
   if (!tls && (look.speaks() == Speaks::kTls))
-    return std::string("it uses TLS, but this process uses plain text.") + kAllOrNone;
+    return "it uses TLS, but " + name_of(self) + " uses plain text." + kAllOrNone;
   if (!tls) return "";
   const std::string peer = fault_of_peer(look, own, host, !own_host.empty(), {there, here});
   if (end == Look::End::kFailed && peer.empty()) return "the TLS handshake fails: " + look.error();
   if (end != Look::End::kDone) {
     // With TLS 1.2, the peer checks the own certificate before the handshake ends.
     return join(peer, SSL_get0_peer_certificate(look.ssl()) != nullptr
-                          ? fault_of_own(look, own, own_host, {here, there})
+                          ? fault_of_own(look, self, {here, there})
                           : "");
   }
   switch (look.await_data()) {
     case Look::End::kDone: {
       // It has accepted this process as a client, but has not checked the name and the other direction yet.
       const Fault fault = why_own_unfit(own, own_host, {here, there});
-      return join(peer, fault ? "the certificate of this process " + fault.text() : "");
+      return join(peer, fault ? "the certificate of " + name_of(self) + " " + fault.text() : "");
     }
     case Look::End::kSilent: return peer.empty() ? kNoAnswer : peer;
-    default: return join(peer, fault_of_own(look, own, own_host, {here, there}));
+    default: return join(peer, fault_of_own(look, self, {here, there}));
   }
 }
 
