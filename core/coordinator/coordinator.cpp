@@ -219,14 +219,24 @@ Status Coordinator::take_error() noexcept {
   return fail(error);
 }
 
-void Coordinator::describe_absent(char* text, std::size_t size) const noexcept {
+void Coordinator::describe_absent(std::unique_lock<std::mutex>& lock, char* text, std::size_t size) noexcept {
   *text = '\0';
   int absent = 0;
+  const Server* first = nullptr;
   for (const Server& each : servers_) {
-    if (each.state == Server::State::kUp || absent++ != 0) continue;
-    std::snprintf(text, size, "; /job:%s/task:%d is not there%s%s", each.ps ? kPsJob : kWorkerJob, each.index,
-                  each.why.empty() ? "" : ": ", each.why.c_str());
+    if (each.state != Server::State::kUp && absent++ == 0) first = &each;
   }
+  if (first == nullptr) return;
+  char why[sizeof ErrorRecord::message / 2];
+  copy_text(why, first->why.c_str());
+  if (*why == '\0') {
+    // A server that was never reached. Its connection has a lock of its own.
+    lock.unlock();
+    first->client->why_not(why, sizeof why);
+    lock.lock();
+  }
+  std::snprintf(text, size, "; /job:%s/task:%d is not there%s%s", first->ps ? kPsJob : kWorkerJob,
+                first->index, *why == '\0' ? "" : ": ", why);
   const std::size_t used = std::char_traits<char>::length(text);
   if (absent > 1) std::snprintf(text + used, size - used, " (and %d more)", absent - 1);
 }
@@ -241,7 +251,7 @@ Status Coordinator::await(std::unique_lock<std::mutex>& lock, Await& await, cons
     const int64_t now = steady_now_ns();
     if (now >= await.until_ns()) {
       char absent[sizeof ErrorRecord::message];
-      describe_absent(absent, sizeof absent);
+      describe_absent(lock, absent, sizeof absent);
       return fail(DIST_DEADLINE_EXCEEDED, "%s: did not complete within %s%s", what,
                   DurationText(await.waits_ns()).text, absent);
     }

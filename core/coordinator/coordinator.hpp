@@ -172,7 +172,8 @@ class Coordinator final : public Counted {
   Status commit(const Pushes& pushes);
   RemoteWait patience() const noexcept { return {timeout_ns_, ended_.get()}; }
   void cancel(int64_t id, const char* reason) noexcept;
-  void describe_absent(char* text, std::size_t size) const noexcept;
+  // Returns with the lock held, but unlocks it meanwhile.
+  void describe_absent(std::unique_lock<std::mutex>& lock, char* text, std::size_t size) noexcept;
 
   // ---- exchange.cpp: the thread that communicates with servers ----
   static void* exchange_main(void* self);
