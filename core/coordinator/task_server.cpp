@@ -55,7 +55,7 @@ Status check_message_bytes(int64_t bytes) noexcept {
 }
 
 constexpr char kAddress[] = "the server's address";
-constexpr char kBindAddress[] = "dist_server_options.bind_address";
+constexpr char kBindAddress[] = "bind_address";
 
 Status TaskServer::create(Memory& memory, const TaskServerOptions& options, Ref<TaskServer>* out) {
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {

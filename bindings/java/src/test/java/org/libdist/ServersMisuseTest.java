@@ -303,7 +303,7 @@ final class ServersMisuseTest {
             refused(Status.INVALID_ARGUMENT, "numThreads is -1", () -> Server.local(ServerOptions.DEFAULT.numThreads(-1)));
             refused(Status.INVALID_ARGUMENT, "maxMessageBytes is -1",
                     () -> Server.local(ServerOptions.DEFAULT.maxMessageBytes(-1)));
-            refused(Status.INVALID_ARGUMENT, "address is nowhere",
+            refused(Status.INVALID_ARGUMENT, "bindAddress is \"nowhere\"",
                     () -> Server.local(ServerOptions.DEFAULT.bindAddress("nowhere")));
             refused(Status.INVALID_ARGUMENT, "", () -> new Server(ClusterSpec.of(Map.of("ps", List.of("a:1"))), "worker", 0));
             try (Strategy strategy = Job.strategy(List.of(server), List.of(job.servers.get(1)))) {
