@@ -58,10 +58,10 @@ class Handles {
     if (object == nullptr) return 0;
     const std::lock_guard<std::mutex> lock(mutex_);
     int64_t &id = ids_[Key(object, &kind)];
-    if (id == 0) {
+    if (id == 0 || entries_[id].ending) { /* the object that was at this address is destroyed */
       id = next_id_;
       next_id_ += 2;
-      entries_[id] = Entry{object, &kind, 1, 0, {}, {}, false, nullptr};
+      entries_[id] = Entry{object, &kind, 1, 0, {}, {}, false, nullptr, false};
     } else if (kind.is_counted()) {
       entries_[id].references++;
     }
@@ -145,10 +145,12 @@ class Handles {
       if (entry->holders > 0 || own != nullptr) {
         entry->destroy = [](const void *held) { (void)Destroy()(held); };
       } else {
+        entry->ending = true;
         lock.unlock();
         status = destroy(object);
         lock.lock();
         entry = find(id);
+        entry->ending = false;
       }
     } else {
       status = in_progress("another thread is in ", other);
@@ -169,9 +171,11 @@ class Handles {
     (void)changed_.wait_for(lock, std::chrono::seconds(kPatienceS),
                             [&] { return use_of(*find(id), is_outside) == nullptr; });
     const void *const object = find(id)->object;
+    find(id)->ending = true;
     lock.unlock();
     const dist_status status = shut_down(object);
     lock.lock();
+    find(id)->ending = false;
     if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) {
       forget(id);
     } else {
@@ -232,6 +236,7 @@ class Handles {
     std::thread::id closing; /* by which thread */
     bool shut;               /* shutting down */
     void (*destroy)(const void *); /* it is closed, and destroyed when it has no more holders and uses */
+    bool ending;                   /* it is being destroyed, and another object may already have its address */
     bool is_closing() const { return closing != std::thread::id(); }
   };
 

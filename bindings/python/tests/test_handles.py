@@ -29,6 +29,13 @@ class Closing(unittest.TestCase):
 
     def close_while_called(self, make, *calls, also=(), rounds=ROUNDS):
         """Three threads call an object in turns until it is closed. `also`: exceptions that say nothing of that."""
+        first = make()
+        for call in calls:
+            try:
+                call(first)
+            except also:
+                pass
+        first.close()
         for _ in range(rounds):
             thing, together, unexpected = make(), threading.Barrier(4), []
             delay = self.random.choice((0, 0, 1, 10, 100))
@@ -67,7 +74,7 @@ class Closing(unittest.TestCase):
     def test_datasets(self):
         with Strategy(2) as strategy:
             self.close_while_called(
-                lambda: strategy.dataset_from_tensors(np.ones(8)),
+                lambda: strategy.dataset_from_tensors(np.ones(8), global_batch_size=2),
                 lambda dataset: dataset.explain(),
                 lambda dataset: dataset.element_spec,
                 lambda dataset: next(iter(dataset)),
@@ -87,7 +94,7 @@ class Closing(unittest.TestCase):
             self.close_while_called(
                 lambda: strategy.variable(np.zeros(4)),
                 lambda variable: variable.read(),
-                lambda variable: variable.assign_add(1),
+                lambda variable: variable.assign_add(np.ones(4)),
                 lambda variable: strategy.broadcast_to(np.ones(4), variable),
                 lambda variable: variable.name,
             )
@@ -108,6 +115,26 @@ class Closing(unittest.TestCase):
                 lambda cancel: cancel.signalled,
                 lambda cancel: strategy.run(lambda replica: None, cancel=cancel),
             )
+
+    def test_new_objects_at_old_addresses(self):
+        failures = []
+
+        def create_and_close():
+            try:
+                for _ in range(2000):
+                    cancel = libdist.Cancel()
+                    self.assertFalse(cancel.signalled)
+                    cancel.close()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=create_and_close) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(failures, [])
 
     def test_versions(self):
         self.close_while_called(
