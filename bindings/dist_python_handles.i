@@ -42,7 +42,7 @@ enum Closing {
   kFromInside, /* a function that one of its calls runs may close it: the end of that call destroys it */
 };
 
-/* What the objects of a type are called in messages, and how they are closed. */
+/* The name of a type in messages, and the way to close its objects. */
 struct Kind {
   const char *noun;
   Closing closing;
@@ -349,7 +349,7 @@ template <class Handle> class Uses {
   std::vector<Handle *> objects_;
 };
 
-/* What options hold. */
+/* The objects that an option struct refers to. */
 class Held {
  public:
   template <class Handle> explicit Held(const Handle *object) : id_(handles.hold(object, KindOf<Handle>::kind)) {}

@@ -48,8 +48,8 @@ bool steps_alike(const dist_tensor& a, const dist_tensor& b) noexcept {
   return true;
 }
 
-// The part of a signature's digest that belongs to tensor t. It does not depend on the other tensors, so a CPU
-// can compute several at the same time; the digest contains their sum. `free_axis`: the dimension whose size
+// The digest of one tensor; a signature's digest contains the sum of all. Because they do not depend on each other,
+// a CPU computes several at the same time. `free_axis`: the dimension whose size
 // may differ between members; -1: none.
 class TensorDigest {
  public:

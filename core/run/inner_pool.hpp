@@ -41,7 +41,7 @@ class InnerPool {
   bool runs_alone() const noexcept { return runs_alone_; }
   // The run can be cancelled from now on.
   void begin_alone(const RunDeadline& deadline) noexcept;
-  // `begun` and `*out_ended` are stamps of the replica's recorder.
+  // `begun` and `*out_ended` are times in the units of the replica's recorder.
   Status call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended);
 
  private:

@@ -34,8 +34,8 @@
  *     DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY
  *                          PEM files: the authority that signs the workers' certificates, this worker's certificate,
  *                          and its key, which must not be encrypted. Both sides present their certificates. A
- *                          certificate must contain the host of the worker's address as a DNS or IP name; "*" may
- *                          replace the first label of a DNS name. Names of other kinds do not count
+ *                          worker's certificate must list the host of its address as a DNS or IP name; other kinds of
+ *                          names are ignored. "*" may replace the first label of a DNS name
  *     DIST_PLAINTEXT       1 = no TLS on addresses other than loopback: anyone on the path can read and change the data
  *     DIST_BIND_ADDRESS    host:port to listen on. By default a worker listens on the port of its address in the
  *                          cluster: on that address only if it is localhost or a loopback address, otherwise on all

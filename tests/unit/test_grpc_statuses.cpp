@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: the translation of gRPC's texts about failed connections.
+// Tests explain_status(), which translates what gRPC reports about failed connections.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -17,7 +17,7 @@ extern "C" {
 namespace dist::grpc_link {
 namespace {
 
-// Parts of gRPC's own texts, which do not help a user.
+// Fails if gRPC's wording is left, which means nothing to a user.
 void assert_translated(const std::string& text) {
   for (const char* const part : {"FD Shutdown",
                                  "FD shutdown",
@@ -144,7 +144,7 @@ void phrases_without_an_address_are_translated(void**) {
   }
 }
 
-// Reasons of libdist's own, and texts of other versions of gRPC, which are better than nothing.
+// Texts that libdist wrote, and texts that only other versions of gRPC have, are passed on.
 void other_texts_stay_as_they_are(void**) {
   for (const char* const text :
        {"", "worker 1 has already joined and is running",

@@ -49,7 +49,7 @@ std::string why_unusable(const Credentials& own);
 // the credentials are unusable. Empty credentials: it presents and trusts nothing.
 OpensslRef<SSL_CTX> make_context(const Credentials& own);
 
-// What is wrong with a certificate. It is true if something is.
+// A reason to reject a certificate; converts to false if there is none.
 struct Fault {
   std::string why;     // continues "its certificate", for example with "expired on 2026-11-01"
   std::string remedy;  // a sentence without its period

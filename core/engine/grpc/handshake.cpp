@@ -182,9 +182,9 @@ void Endpoint::proven(const Link& link) noexcept {
   kept = take_out(unproven_, link);
 }
 
-// What is wrong with the certificate of a worker. gRPC has checked it for the direction of this connection, but accepts
-// names of other kinds, too. Each side checks all that a connection in the other direction will need, so that workers
-// join only if they can reach each other.
+// Returns a reason to reject a worker's certificate, if there is one. gRPC has checked it for the direction of this
+// connection, but also accepts names that are neither DNS nor IP names. Both sides check both directions, so that
+// workers join only if each can connect to the other.
 Fault Endpoint::fault_of(const std::string& certificate, int worker) const {
   return why_not_of_worker(certificate, config_.ca, host_of(config_.address(worker)),
                            {"on worker " + number(worker), "on worker " + number(config_.me)});
