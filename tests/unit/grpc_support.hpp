@@ -24,9 +24,9 @@
 namespace dist {
 
 // Addresses on loopback that nobody listens on. Below the range that the system takes for connections, and beginning at
-// another place in each process.
+// another place in each process: processes that start one after another begin far apart.
 inline std::vector<std::string> free_addresses(int n) {
-  static unsigned next = static_cast<unsigned>(getpid()) * 37;
+  static unsigned next = static_cast<unsigned>(getpid()) * 12361;
   std::vector<std::string> found;
   while (static_cast<int>(found.size()) < n) {
     const auto port = static_cast<uint16_t>(10000 + next++ % 20000);

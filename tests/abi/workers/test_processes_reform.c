@@ -328,13 +328,14 @@ static int play_one(const char *part) {
       printf("then %s\n", dist_last_error());
       int32_t due = 0;
       if (dist_strategy_reform_due(t.strategy, &due) != DIST_OK || due != 1) return 3;
-      how.min_workers = 0;
-      how.timeout_ns = 0;
-      status = dist_strategy_reform(t.strategy, &how);
+      status = dist_strategy_reform(t.strategy, NULL);
     }
-  }
-  if (status == DIST_OK || options.reform != DIST_REFORM_EXPLICIT)
+    /* A peer whose time was up while the group formed has left it, and re-forms again. */
+    while (status == DIST_OK && (status = dist_run(t.strategy, nothing, NULL, NULL)) == DIST_UNAVAILABLE)
+      status = dist_strategy_reform(t.strategy, NULL);
+  } else {
     status = dist_run(t.strategy, nothing, NULL, NULL);
+  }
   if (status == DIST_OK && properties_of(&t, &is) == DIST_OK) {
     printf("worker %d of %d, replicas %d to %d of %d, generation %d, %d joined, %d left\n", is.worker,
            is.num_workers, is.first_replica, is.first_replica + is.num_local_replicas - 1, is.num_replicas,
@@ -426,7 +427,7 @@ static void too_few_wait_for_more(void **state) {
   start_and_kill(&all, "all or nobody", short_lease, 2, SIGKILL);
   says(&all, 0, " of at least 3 workers have arrived");
   says(&all, 0, "worker 0 of 2");
-  says(&all, 1, "worker 1 of 2, replicas 2 to 3 of 4, generation 1");
+  says(&all, 1, "worker 1 of 2, replicas 2 to 3 of 4, generation ");
   assert_int_equal(end_of(&all.processes[2]), 128 + SIGKILL);
 }
 
