@@ -76,7 +76,8 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          arbitrary; tensors without gaps are the fastest. n = 0 and tensors without elements are valid. The call is
  *          in place if out == in or if out[t] is the same view as in[t]. Any other overlap of in[t] and out[t] is an
  *          error, except for interleaved views (even and odd elements). Overlap between different tensors of one list
- *          is not checked. All replicas may pass the same out buffer; it is written once.
+ *          is not checked. All replicas may pass the same out buffer; it is written once. If an output overlaps
+ *          another replica's buffer in any other way, the call fails and the contents of both are undefined.
  * Order    ORDERED: elements are folded from left to right by replica id. The bits are the same on every replica, in
  *          every run and at every size. f16 and bf16 accumulate in f32 and are rounded once. MEAN divides the folded
  *          sum by the number of contributions before that rounding. MEAN of integers must be out of place, into f64
