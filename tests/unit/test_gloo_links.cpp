@@ -475,6 +475,30 @@ void one_that_has_ended_does_not_start(void**) {
   assert_int_equal(user.calls, 0);
 }
 
+// Before the carrier has started, and so before the client has proven who it is.
+void a_stranger_sends_no_piece(void**) {
+  CountingMemory memory;
+  grpc_link::GlooCarriers carriers(*memory);
+  assert_string_equal(carriers.start("127.0.0.1").c_str(), "");
+  NoUser user;
+  std::string why;
+  const grpc_link::CarrierRef carrier = carriers.make(user, false, 1, "127.0.0.1", kDefaultLeaseNs, &why);
+  assert_non_null(carrier.get());
+  sockaddr_in address;
+  std::memcpy(&address, carrier->address().data(), sizeof address);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  Unasked piece;
+  piece.kind = 0;
+  piece.tag = 1000;
+  assert_int_equal(::send(fd, &piece, sizeof piece, MSG_NOSIGNAL), sizeof piece);
+  char byte;
+  assert_true(::recv(fd, &byte, 1, 0) <= 0);  // it closes the connection
+  ::close(fd);
+  carrier->end();
+  assert_int_equal(user.calls, 0);
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -493,6 +517,7 @@ int main() {
       cmocka_unit_test(a_write_to_a_connection_that_is_gone_sends_no_signal),
       cmocka_unit_test(a_connection_that_is_reset_at_once_fails_alone),
       cmocka_unit_test(one_that_has_ended_does_not_start),
+      cmocka_unit_test(a_stranger_sends_no_piece),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -161,6 +161,7 @@ void GlooCarrier::prove() {
   if (!grpc_link::equal(peer_proof_.data(), meeting_.wanted.data(), peer_proof_.size())) {
     throw gloo::IoException("it is somebody else");
   }
+  proven_ = true;
   in_.buffer = context_->connection().createRecvBuffer(kFrames, in_.memory, in_.all());
   {
     const std::scoped_lock lock(mutex_);
@@ -221,6 +222,8 @@ void GlooCarrier::came() noexcept {
 }
 
 bool GlooCarrier::begin_apart(const Piece& piece) noexcept {
+  // A worker sends pieces only after this end has verified its proof, so this is a stranger.
+  if (!proven_) return false;
   const char* const why = user_.begin_apart(*meeting_.link, piece);
   if (why != nullptr) finish(why);
   return why == nullptr;

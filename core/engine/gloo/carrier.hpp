@@ -16,8 +16,8 @@
 //
 // kReserved of the messages that may be in flight carry only the number of consumed messages, so that this
 // report can always be sent. Integers are in native byte order, as in Gloo: both ends must run on the same
-// kind of machine. A peer that has not proven its identity has no ring to write to. After the proof it is
-// trusted with the ring's address.
+// kind of machine. A peer that has not proven its identity has no ring to write to, and its connection ends
+// if it sends a piece. After the proof it is trusted with the ring's address.
 #pragma once
 
 #include <gloo/transport/buffer.h>
@@ -115,6 +115,7 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
   // For sending threads.
   std::mutex mutex_;
   bool can_send_ = false;
+  std::atomic<bool> proven_{false};  // the peer's identity
   std::atomic<bool> ending_{false};
   std::atomic<bool> over_{false};
   std::atomic<uint32_t> calls_{0};  // calls of flush() that have not been handled
