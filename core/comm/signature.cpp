@@ -304,9 +304,9 @@ int write_deadline(const Evidence& evidence, MemberLines& lines, ErrorRecord& er
     hint.add("Find out what delays that %s before this call, or give a longer timeout_ns.",
              evidence.naming.word());
   }
+  // Often the cause, so it precedes the hint.
+  if (missing < n && *evidence.state != '\0') text.add(". Last known state: %s", evidence.state);
   add_hint(text, error);
-  // Before the lines about the other members, which may fill the message.
-  if (missing < n && *evidence.state != '\0') text.add(" Last known state: %s.", evidence.state);
   return missing < n ? static_cast<int>(missing) : -1;
 }
 

@@ -315,9 +315,9 @@ void many_members_leave_room_for_the_state(void**) {
   c.state = "its certificate has expired";
   const ErrorRecord error = c.verdict();
   has(error.message,
-      "replica 0 did not arrive within 1.5 s. Find out what delays that replica before this call, or give a "
-      "longer "
-      "timeout_ns. Last known state: its certificate has expired. Details: replica 1: all_reduce");
+      "replica 0 did not arrive within 1.5 s. Last known state: its certificate has expired. Find out what "
+      "delays "
+      "that replica before this call, or give a longer timeout_ns. Details: replica 1: all_reduce");
   assert_true(std::strlen(error.message) > sizeof error.message - 5);
 }
 
