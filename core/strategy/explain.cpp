@@ -388,8 +388,8 @@ void write_waiting(Strategy& strategy, TextOut& out) {
         spin_us, Count(policy.lanes, "replica").text);
   } else {
     out.add(
-        "a waiting replica spins briefly, then spins and yields its CPU for up to %g us, or up to %g us if its "
-        "recent waits were that short, then sleeps\n",
+        "a waiting replica spins briefly, then spins and yields its CPU for up to %g us, or up to %g us if "
+        "its recent waits were that short, then sleeps\n",
         spin_us, static_cast<double>(Patience::kMostNs) * 1e-3);
   }
   out.put(policy.asymmetric
