@@ -180,7 +180,10 @@ static char** act(char** action) {
   if (!strcmp(word, "tell")) return tell(next), action + 1;
   if (!strcmp(word, "trap") && action[2]) return trap(signal_of(next), action[2]), action + 2;
   if (!strcmp(word, "exit")) exit(atoi(next));
-  if (!strcmp(word, "raise")) return raise(signal_of(next)), action + 1;
+  if (!strcmp(word, "raise")) {
+    signal(signal_of(next), SIG_DFL);  // sanitizers handle some signals
+    return raise(signal_of(next)), action + 1;
+  }
   if (!strcmp(word, "only")) return strcmp(next, name) ? skip(action) : action + 1;
   exit(92);
 }

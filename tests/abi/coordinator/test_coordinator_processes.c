@@ -249,7 +249,11 @@ static int be_chief(void) {
   if (status == DIST_OK) status = dist_coordinator_create_variable(c.coordinator, "b", &tensor, NULL);
   if (status == DIST_OK) status = dist_coordinator_schedule(c.coordinator, "count", NULL, NULL, NULL);
   if (status == DIST_OK) status = dist_coordinator_join(c.coordinator, -1, NULL);
-  if (status != DIST_OK) return say_how_it_went(status);
+  if (status != DIST_OK) {
+    const int code = say_how_it_went(status);
+    dist_coordinator_destroy(c.coordinator);
+    return dist_strategy_destroy(c.strategy) != DIST_OK ? 2 : code;
+  }
   printf("counted\n");
   fflush(stdout);
   for (;;) pause();
@@ -310,7 +314,7 @@ static void strangers_are_nobody(void **state) {
   assert_int_equal(end_of(&s.all.processes[2]), 128 + SIGKILL);
   /* The other one is refused at once. */
   assert_int_not_equal(end_of(&s.all.processes[3]), 0);
-  assert_non_null(strstr(s.all.processes[3].text, "this server already belongs to another coordinator"));
+  assert_has(s.all.processes[3].text, "this server already belongs to another coordinator");
   for (int i = 0; i < 2; ++i) {
     assert_null(strstr(s.all.processes[2 + i].text, "counted"));
     close(silent[i]);
