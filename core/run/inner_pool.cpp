@@ -141,8 +141,10 @@ Status InnerPool::call_alone(const Body& body, const Caller& by, uint64_t begun,
 // Releases the versions that the run has seen.
 [[gnu::noinline, gnu::cold]] void InnerPool::end_seeing() noexcept {
   Unseen unseen;
-  const RunLockHolder holder((pool_.lock_.lock(), pool_.lock_));
+  // A shutdown may have taken the lock for good. It uses none of them.
+  const bool locked = pool_.lock_.lock(Host{}, 0, nullptr) == RunLock::Wait::kLocked;
   pool_.let_go(unseen);
+  if (locked) pool_.lock_.unlock();
 }
 
 void InnerPool::destroy(InnerPool* pool) noexcept {

@@ -12,7 +12,11 @@ void RunLock::Waiter::cancelled(const char*) noexcept {
   if (word.compare_exchange_strong(waiting, kCancelled, std::memory_order_relaxed)) unpark_all(word);
 }
 
-void RunLock::lock() noexcept { (void)lock(Host{}, 0, nullptr); }
+void RunLock::lock() noexcept {
+  // close() makes waiters leave the queue.
+  while (lock_last(Host{}, 0) != Wait::kLocked) {
+  }
+}
 
 RunLock::Wait RunLock::lock(const Host& host, int64_t deadline_ns, Cancel* cancel) noexcept {
   return try_lock() ? Wait::kLocked : wait(host, deadline_ns, cancel, false);

@@ -32,6 +32,8 @@ class RunLock {
   }
   // Waits until `deadline_ns` of the host's clock (0: no limit) or until `cancel` (may be NULL) is signalled.
   Wait lock(const Host& host, int64_t deadline_ns, Cancel* cancel) noexcept;
+  // Waits until the caller owns the lock, even after close(). For short critical sections, of objects whose lock nobody
+  // keeps for good.
   void lock() noexcept;
   void unlock() noexcept {
     uint32_t held = kHeld;
