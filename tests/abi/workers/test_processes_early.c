@@ -37,7 +37,8 @@ static int play(const char *part) {
   const int early = strncmp(part, "early ", 6) == 0;
   const char *const what = part + (early ? 6 : 0);
   int differs = early && strcmp(what, "run") == 0;
-  const int64_t timeout_ns = early && !differs ? PATIENCE_NS : (int64_t)GUARD_S * 1000000000;
+  const int hurries = early && !differs && strcmp(what, "reform") != 0;
+  const int64_t timeout_ns = hurries ? PATIENCE_NS : (int64_t)GUARD_S * 1000000000;
   dist_status status = create(timeout_ns);
   if (status != DIST_OK) return end_with(status);
   if (strcmp(what, "run") == 0) return end_with(dist_run(strategy, sum, &differs, NULL));
@@ -57,7 +58,9 @@ static int play(const char *part) {
     return dist_strategy_shutdown(strategy, 0) == DIST_OK ? 0 : 2;
   }
   /* They form a generation after a run that has failed, and then go on. */
-  status = dist_run(strategy, sum, &differs, NULL);
+  dist_run_options first = DIST_RUN_OPTIONS_INIT;
+  if (early) first.timeout_ns = PATIENCE_NS;
+  status = dist_run(strategy, sum, &differs, &first);
   (void)say_how_it_went(status);
   dist_reform_options options = DIST_REFORM_OPTIONS_INIT;
   options.min_workers = 2;

@@ -322,17 +322,19 @@ static int play_one(const char *part) {
     how.min_workers = strcmp(part, "all or nobody") == 0 ? WORKERS : 0;
     how.timeout_ns = how.min_workers == 0 ? 0 : 500000000;
     status = dist_strategy_reform(t.strategy, &how);
+    how.min_workers = WORKERS - 1;
+    how.timeout_ns = 0;
     if (status == DIST_DEADLINE_EXCEEDED) {
       /* What is left says why, and may try again. */
       if (dist_run(t.strategy, nothing, NULL, NULL) != DIST_UNAVAILABLE) return 3;
       printf("then %s\n", dist_last_error());
       int32_t due = 0;
       if (dist_strategy_reform_due(t.strategy, &due) != DIST_OK || due != 1) return 3;
-      status = dist_strategy_reform(t.strategy, NULL);
+      status = dist_strategy_reform(t.strategy, &how);
     }
     /* A peer whose time was up while the group formed has left it, and re-forms again. */
     while (status == DIST_OK && (status = dist_run(t.strategy, nothing, NULL, NULL)) == DIST_UNAVAILABLE)
-      status = dist_strategy_reform(t.strategy, NULL);
+      status = dist_strategy_reform(t.strategy, &how);
   } else {
     status = dist_run(t.strategy, nothing, NULL, NULL);
   }
