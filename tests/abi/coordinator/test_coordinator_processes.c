@@ -104,6 +104,12 @@ static void a_stopped_worker_goes_on(void **state) {
   a_lost_worker_gives_its_closure_back(SIGSTOP);
 }
 
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void a_closure_goes_to_another_worker_first(void **state) {
   (void)state;
   servers s = {.more = {"WAITS=1"}};
@@ -117,13 +123,15 @@ static void a_closure_goes_to_another_worker_first(void **state) {
     if (!has_said(worker_of(&s, i), "inside")) fail_msg("%s", worker_of(&s, i)->text);
   }
   /* Worker 0 is lost and comes back at once; what it had goes to worker 1, which was inside before, and does not wait. */
+  const int64_t killed_ms = now_ms();
   kill_server(&s, 2);
   start_server_process(&s, 2);
   await_server(&s, 2);
   await_workers(&c, 2);
-  tell(worker_of(&s, 1));
+  for (int i = 0; i < 2; ++i) tell(worker_of(&s, i));
   assert_ok(dist_coordinator_join(c.coordinator, -1, NULL));
-  assert_null(strstr(worker_of(&s, 0)->text, "inside"));
+  /* After 0.8 s, any worker may have it. */
+  if (now_ms() - killed_ms < 800) assert_null(strstr(worker_of(&s, 0)->text, "inside"));
   assert_int_equal(count_of(&c, "a"), 2);
   assert_int_equal(count_of(&c, "b"), 2);
   end_chief(&c);
