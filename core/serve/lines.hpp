@@ -3,7 +3,6 @@
 // themselves, so that only entries whose deadlines are out of order need memory, reserved in advance.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +16,42 @@ namespace dist {
 inline constexpr int32_t kLeastPriority = -7;
 inline constexpr int32_t kGreatestPriority = 7;
 
+// A link of a circular list, or its head. An entry derives from one Link for each list that it can be in.
+template <class List>
+class Link {
+ public:
+  Link() noexcept = default;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // For a head.
+  bool empty() const noexcept { return next_ == this; }
+  Link& last() const noexcept { return *before_; }
+  Link& first() const noexcept { return *next_; }
+  void add(Link& entry) noexcept {
+    entry.next_ = this;
+    entry.before_ = before_;
+    before_->next_ = &entry;
+    before_ = &entry;
+  }
+  // For an entry. Returns whether the list is empty now.
+  bool take_out() noexcept {
+    before_->next_ = next_;
+    next_->before_ = before_;
+    return next_ == before_;
+  }
+  const void* behind() const noexcept { return next_; }
+
+ private:
+  Link* next_ = this;
+  Link* before_ = this;
+};
+
+class Lines;
+class Deadlines;
+
 // The base of a queued entry.
-class Queued {
+class Queued : private Link<Lines>, private Link<Deadlines> {
  public:
   Queued() noexcept = default;
   Queued(const Queued&) = delete;
@@ -31,8 +64,8 @@ class Queued {
     return priority != other.priority ? priority > other.priority : ticket < other.ticket;
   }
 
-  // The entry behind it in its line; NULL: none.
-  const Queued* behind() const noexcept { return next_; }
+  // The address of the entry that is or was behind it in its line, for prefetching only: there may be no entry.
+  const void* behind() const noexcept { return static_cast<const Link<Lines>*>(this)->behind(); }
 
   uint64_t ticket = 0;  // order of arrival
   bool queued = false;  // maintained by the users of Lines
@@ -40,14 +73,10 @@ class Queued {
  private:
   friend class Lines;
   friend class Deadlines;
-  Queued* next_ = nullptr;
-  Queued* previous_ = nullptr;
   // Its place in the heap of deadlines, or one of these.
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   static constexpr std::size_t kInOrder = kNowhere - 1;
   std::size_t in_heap_ = kNowhere;
-  Queued* sooner_ = nullptr;
-  Queued* later_ = nullptr;
 };
 
 // FIFO within a priority.
@@ -55,42 +84,32 @@ class Lines {
  public:
   Queued* first() const noexcept {
     if (filled_ == 0) return nullptr;
-    return line(static_cast<std::size_t>(std::bit_width(filled_)) - 1).first;
+    return static_cast<Queued*>(&line(std::bit_width(filled_) - 1 + kLeastPriority).first());
   }
   bool empty() const noexcept { return filled_ == 0; }
   void add(Queued& entry) noexcept {
-    const auto which = static_cast<std::size_t>(entry.priority - kLeastPriority);
-    Line& to = line(which);
-    entry.next_ = nullptr;
-    entry.previous_ = to.last;
-    (to.last == nullptr ? to.first : to.last->next_) = &entry;
-    to.last = &entry;
-    filled_ |= uint32_t{1} << which;
+    line(entry.priority).add(entry);
+    filled_ |= bit(entry.priority);
   }
   void remove(Queued& entry) noexcept {
-    const auto which = static_cast<std::size_t>(entry.priority - kLeastPriority);
-    Line& from = line(which);
-    (entry.previous_ == nullptr ? from.first : entry.previous_->next_) = entry.next_;
-    (entry.next_ == nullptr ? from.last : entry.next_->previous_) = entry.previous_;
-    if (from.first == nullptr) filled_ &= ~(uint32_t{1} << which);
+    if (static_cast<Link<Lines>&>(entry).take_out()) filled_ &= ~bit(entry.priority);
   }
 
  private:
-  static constexpr std::size_t kPriorities = kGreatestPriority - kLeastPriority + 1;
-  static constexpr std::size_t kNormal = -kLeastPriority;
-  struct Line {
-    Queued* first = nullptr;
-    Queued* last = nullptr;
-  };
-  // Priority 0, which most entries have, comes first, in the cache line of `filled_`.
-  Line& line(std::size_t which) noexcept { return lines_[place(which)]; }
-  const Line& line(std::size_t which) const noexcept { return lines_[place(which)]; }
-  static constexpr std::size_t place(std::size_t which) noexcept {
-    return which >= kNormal ? which - kNormal : which + kPriorities - kNormal;
+  using Line = Link<Lines>;
+  static constexpr uint32_t kPlaces = 16;
+  static_assert(kGreatestPriority < 8 && kLeastPriority > -8);
+  static constexpr uint32_t bit(int32_t priority) noexcept {
+    return uint32_t{1} << static_cast<uint32_t>(priority - kLeastPriority);
+  }
+  // Priority 0, which most entries have, comes first, in the cache line of `filled_`; -1 comes last.
+  Line& line(int32_t priority) noexcept { return lines_[static_cast<uint32_t>(priority) % kPlaces]; }
+  const Line& line(int32_t priority) const noexcept {
+    return lines_[static_cast<uint32_t>(priority) % kPlaces];
   }
 
   uint32_t filled_ = 0;  // one bit per priority with entries
-  std::array<Line, kPriorities> lines_;
+  Line lines_[kPlaces];
 };
 
 // Most entries arrive in the order of their deadlines, because they have the same timeout. These are linked in
@@ -104,27 +123,24 @@ class Deadlines {
   void reserve(std::size_t most) { heap_.reserve(most); }
   // Does nothing if the entry has no deadline.
   void add(Queued& entry) noexcept {
-    entry.in_heap_ = Queued::kNowhere;
     if (entry.deadline_ns == 0) return;
-    if (last_ != nullptr && last_->deadline_ns > entry.deadline_ns) return insert(entry);
+    if (!in_order_.empty() && static_cast<Queued&>(in_order_.last()).deadline_ns > entry.deadline_ns)
+      return insert(entry);
     entry.in_heap_ = Queued::kInOrder;
-    entry.later_ = nullptr;
-    entry.sooner_ = last_;
-    (last_ == nullptr ? first_ : last_->later_) = &entry;
-    last_ = &entry;
+    in_order_.add(entry);
   }
   // Does nothing if the entry is not here.
   void remove(Queued& entry) noexcept {
     if (entry.in_heap_ == Queued::kNowhere) return;
     if (entry.in_heap_ != Queued::kInOrder) return take_out(entry);
     entry.in_heap_ = Queued::kNowhere;
-    (entry.sooner_ == nullptr ? first_ : entry.sooner_->later_) = entry.later_;
-    (entry.later_ == nullptr ? last_ : entry.later_->sooner_) = entry.sooner_;
+    static_cast<Link<Deadlines>&>(entry).take_out();
   }
   Queued* first() const noexcept {
-    if (heap_.empty()) return first_;
+    Queued* const first = in_order_.empty() ? nullptr : static_cast<Queued*>(&in_order_.first());
+    if (heap_.empty()) return first;
     Queued* const other = heap_.front();
-    return first_ == nullptr || other->deadline_ns < first_->deadline_ns ? other : first_;
+    return first == nullptr || other->deadline_ns < first->deadline_ns ? other : first;
   }
 
  private:
@@ -137,8 +153,7 @@ class Deadlines {
     entry.in_heap_ = place;
   }
 
-  Queued* first_ = nullptr;
-  Queued* last_ = nullptr;
+  Link<Deadlines> in_order_;
   Heap& heap_;
 };
 

@@ -29,15 +29,22 @@ class alignas(64) Request : public Promise, public RequestQueue::Entry {
   // It keeps its instances allocated, because it has a handle or a cancel object or will be in completions.
   bool keeps_home = false;
   // Fetches it into the caches of a thread that uses it next.
-  void prefetch() const noexcept {
-    for (std::size_t at = 0; at < sizeof(Request); at += 64)
-      __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + at, 1);
+  void prefetch() const noexcept { prefetch(this); }
+  // The same for the request that was queued behind it, if any.
+  void prefetch_behind() const noexcept {
+    const std::ptrdiff_t to_queued =
+        reinterpret_cast<const std::byte*>(static_cast<const Queued*>(this)) - reinterpret_cast<const std::byte*>(this);
+    prefetch(static_cast<const std::byte*>(behind()) - to_queued);
   }
 
   int64_t id = 0;
   uint64_t accepted_at = 0;  // timestamp
 
  private:
+  static void prefetch(const void* request) noexcept {
+    for (std::size_t at = 0; at < sizeof(Request); at += 64)
+      __builtin_prefetch(static_cast<const std::byte*>(request) + at, 1);
+  }
   void cancelled(const char* reason) noexcept override;
   void recycle() noexcept override;
 };

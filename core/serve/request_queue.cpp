@@ -9,8 +9,7 @@ RequestQueue::RequestQueue(Memory& memory, int num_instances, std::size_t most)
     : deadlines_(&heap_),
       instances_(static_cast<std::size_t>(num_instances), &memory),
       free_(&memory),
-      heap_(&memory),
-      most_(0) {
+      heap_(&memory) {
   free_.reserve(instances_.size());
   set_most(most);
 }
@@ -20,49 +19,21 @@ void RequestQueue::set_most(std::size_t most) {
   most_ = most;
 }
 
-inline Lines& RequestQueue::lines_of(const Entry& entry) noexcept {
-  if (entry.wants == kAllInstances) return all_;
-  return entry.wants == kAnyInstance ? any_ : at(entry.wants).own;
-}
-
-// Whether the entry must wait for one that wants all instances.
-inline bool RequestQueue::behind_all(const Entry& entry) const noexcept {
-  const Queued* const all = all_.first();
-  return all_taken_ || (all != nullptr && all->before(entry));
-}
-
-// The entry that an idle instance takes.
-inline RequestQueue::Entry* RequestQueue::candidate(int instance) const noexcept {
-  Entry* entry = of(any_.first());
-  Entry* const own = of(at(instance).own.first());
-  if (own != nullptr && (entry == nullptr || own->before(*entry))) entry = own;
-  return entry == nullptr || behind_all(*entry) ? nullptr : entry;
-}
-
-inline void RequestQueue::enqueue(Entry& entry) noexcept {
-  lines_of(entry).add(entry);
-  entry.queued = true;
-  if (entry.wants == kAllInstances) return;
-  if (!entry.unlimited) ++queued_;
-  if (entry.wants != kAnyInstance) ++own_queued_;
-  deadlines_.add(entry);
-}
-
-inline void RequestQueue::take_out(Entry& entry) noexcept {
-  lines_of(entry).remove(entry);
-  entry.queued = false;
-  if (entry.wants == kAllInstances) return;
-  if (!entry.unlimited) --queued_;
-  if (entry.wants != kAnyInstance) --own_queued_;
-  deadlines_.remove(entry);
-}
-
-inline RequestQueue::Entry& RequestQueue::occupy(int instance, Entry& entry) noexcept {
+// An instance that is not busy gets an entry.
+void RequestQueue::occupy(int instance) noexcept {
   Instance& one = at(instance);
   if (one.state == State::kFree) leave_free(instance);
   one.state = State::kBusy;
   ++busy_;
-  return entry;
+}
+
+// The instance is idle and waits for an entry.
+void RequestQueue::becomes_free(int instance) noexcept {
+  Instance& one = at(instance);
+  if (one.state == State::kBusy) --busy_;
+  one.state = State::kFree;
+  one.in_free = free_.size();
+  free_.push_back(instance);  // the capacity was reserved
 }
 
 void RequestQueue::leave_free(int instance) noexcept {
@@ -73,40 +44,12 @@ void RequestQueue::leave_free(int instance) noexcept {
   one.state = State::kAway;
 }
 
-RequestQueue::Arrived RequestQueue::arrive(Entry& entry, int* out_instance) noexcept {
-  entry.ticket = ++ticket_;
-  // While a matching instance is idle, only entries behind a run can be queued for it.
-  const bool any = entry.wants == kAnyInstance;
-  const bool one_is_free = any ? !free_.empty() : at(entry.wants).state == State::kFree;
-  if (one_is_free && !behind_all(entry)) {
-    *out_instance = any ? free_.back() : entry.wants;
-    (void)occupy(*out_instance, entry);
-    return Arrived::kGiven;
-  }
-  if (queued_ >= most_ && !entry.unlimited) return Arrived::kFull;
-  enqueue(entry);
-  return Arrived::kQueued;
-}
-
 bool RequestQueue::arrive_for_all(Entry& entry) noexcept {
   entry.ticket = ++ticket_;
   entry.wants = kAllInstances;
-  enqueue(entry);
+  entry.queued = true;
+  all_.add(entry);
   return next_for_all() == &entry;
-}
-
-RequestQueue::Entry* RequestQueue::come(int instance) noexcept {
-  Instance& one = at(instance);
-  if (one.state == State::kBusy) --busy_;
-  one.state = State::kAway;
-  if (Entry* const entry = candidate(instance); entry != nullptr) {
-    take_out(*entry);
-    return &occupy(instance, *entry);
-  }
-  one.state = State::kFree;
-  one.in_free = free_.size();
-  free_.push_back(instance);  // the capacity was reserved
-  return nullptr;
 }
 
 bool RequestQueue::leave(int instance) noexcept {
@@ -130,11 +73,12 @@ void RequestQueue::take_no_part(int instance) noexcept {
 
 RequestQueue::Entry* RequestQueue::next(int* out_instance) noexcept {
   for (std::size_t i = free_.size(); i-- > 0;) {
-    Entry* const entry = candidate(free_[i]);
+    Entry* const entry = candidate(at(free_[i]));
     if (entry == nullptr) continue;
     take_out(*entry);
     *out_instance = free_[i];
-    return &occupy(*out_instance, *entry);
+    occupy(*out_instance);
+    return entry;
   }
   return nullptr;
 }
@@ -144,21 +88,23 @@ RequestQueue::Entry* RequestQueue::next_for_all() noexcept {
   if (entry == nullptr || all_taken_ || busy_ > 0) return nullptr;
   // Entries ahead of it do not count if no instance takes part that could execute them.
   if (has_instances() && any_.first() != nullptr && any_.first()->before(*entry)) return nullptr;
-  for (std::size_t i = 0; own_queued_ > 0 && i < instances_.size(); ++i) {
-    const Queued* const own = instances_[i].own.first();
-    if (instances_[i].part && own != nullptr && own->before(*entry)) return nullptr;
+  for (const Instance& one : instances_) {
+    const Queued* const own = one.own.first();
+    if (one.part && own != nullptr && own->before(*entry)) return nullptr;
   }
-  take_out(*entry);
+  take_out_for_all(*entry);
   all_taken_ = true;
   return entry;
 }
 
-void RequestQueue::withdraw(Entry& entry) noexcept { take_out(entry); }
+void RequestQueue::withdraw(Entry& entry) noexcept {
+  entry.wants == kAllInstances ? take_out_for_all(entry) : take_out(entry);
+}
 
 RequestQueue::Entry* RequestQueue::any() noexcept {
   if (Entry* const entry = of(any_.first()); entry != nullptr) return entry;
-  for (std::size_t i = 0; own_queued_ > 0 && i < instances_.size(); ++i) {
-    if (Entry* const own = of(instances_[i].own.first()); own != nullptr) return own;
+  for (const Instance& one : instances_) {
+    if (Entry* const own = of(one.own.first()); own != nullptr) return own;
   }
   return nullptr;
 }

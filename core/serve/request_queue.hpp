@@ -87,13 +87,43 @@ class RequestQueue {
 
   const Instance& at(int instance) const noexcept { return instances_[static_cast<std::size_t>(instance)]; }
   Instance& at(int instance) noexcept { return instances_[static_cast<std::size_t>(instance)]; }
-  Lines& lines_of(const Entry& entry) noexcept;
-  Entry* candidate(int instance) const noexcept;
-  void enqueue(Entry& entry) noexcept;
-  void take_out(Entry& entry) noexcept;
+  Lines& lines_of(const Entry& entry) noexcept {
+    return entry.wants == kAnyInstance ? any_ : at(entry.wants).own;
+  }
+  // The entry that an idle instance takes.
+  Entry* candidate(const Instance& one) const noexcept {
+    Entry* entry = of(any_.first());
+    Entry* const own = of(one.own.first());
+    if (own != nullptr && (entry == nullptr || own->before(*entry))) entry = own;
+    return entry == nullptr || behind_all(*entry) ? nullptr : entry;
+  }
+  // Whether the entry must wait for one that wants all instances.
+  bool behind_all(const Entry& entry) const noexcept {
+    if (all_taken_) [[unlikely]]
+      return true;
+    const Queued* const all = all_.first();
+    return all != nullptr && all->before(entry);
+  }
+  // Adds an entry for single instances, or removes it.
+  void enqueue(Entry& entry) noexcept {
+    lines_of(entry).add(entry);
+    entry.queued = true;
+    queued_ += entry.unlimited ? 0 : 1;
+    deadlines_.add(entry);
+  }
+  void take_out(Entry& entry) noexcept {
+    lines_of(entry).remove(entry);
+    entry.queued = false;
+    queued_ -= entry.unlimited ? 0 : 1;
+    deadlines_.remove(entry);
+  }
+  void take_out_for_all(Entry& entry) noexcept {
+    all_.remove(entry);
+    entry.queued = false;
+  }
   void leave_free(int instance) noexcept;
-  Entry& occupy(int instance, Entry& entry) noexcept;
-  bool behind_all(const Entry& entry) const noexcept;
+  void occupy(int instance) noexcept;
+  void becomes_free(int instance) noexcept;
   static Entry* of(Queued* entry) noexcept { return static_cast<Entry*>(entry); }
 
   // The members that both arriving entries and instances change come first, and fit in one cache line together
@@ -107,11 +137,39 @@ class RequestQueue {
   std::pmr::vector<int> free_;  // the one that became idle last is at the end, because its caches are warm
   Deadlines::Heap heap_;
   std::atomic<int> parts_{0};  // read without the lock by has_instances()
-  uint32_t own_queued_ = 0;    // entries for a specific instance
   bool all_taken_ = false;
-  // Only arriving entries use these.
-  alignas(64) std::size_t most_;
+  // Only arriving entries use these, in a cache line of their own.
+  std::byte apart_[64];
+  std::size_t most_ = 0;
   uint64_t ticket_ = 0;
 };
+
+inline RequestQueue::Arrived RequestQueue::arrive(Entry& entry, int* out_instance) noexcept {
+  entry.ticket = ++ticket_;
+  // While a matching instance is idle, only entries behind a run can be queued for it.
+  const bool any = entry.wants == kAnyInstance;
+  const bool one_is_free = any ? !free_.empty() : at(entry.wants).state == State::kFree;
+  if (one_is_free && !behind_all(entry)) {
+    *out_instance = any ? free_.back() : entry.wants;
+    occupy(*out_instance);
+    return Arrived::kGiven;
+  }
+  if (queued_ >= most_ && !entry.unlimited) return Arrived::kFull;
+  enqueue(entry);
+  return Arrived::kQueued;
+}
+
+inline RequestQueue::Entry* RequestQueue::come(int instance) noexcept {
+  Instance& one = at(instance);
+  Entry* const entry = candidate(one);
+  if (entry == nullptr) {
+    becomes_free(instance);
+    return nullptr;
+  }
+  take_out(*entry);
+  if (one.state != State::kBusy) [[unlikely]]
+    occupy(instance);
+  return entry;
+}
 
 }  // namespace dist

@@ -383,7 +383,7 @@ Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
   }
   if (next != nullptr) {
     next->prefetch();
-    if (next->behind() != nullptr) static_cast<const Request*>(next->behind())->prefetch();
+    next->prefetch_behind();
   }
   request.end(status, status.ok() ? nullptr : &last_error(), at.endings);
   return next;
