@@ -5,8 +5,7 @@
 
 namespace dist::capi {
 
-Status require(const void* pointer, const char* call, const char* name) noexcept {
-  if (pointer != nullptr) return kOk;
+Status is_null(const char* call, const char* name) noexcept {
   return invalid_argument("%s(): %s is NULL", call, name);
 }
 
@@ -20,8 +19,8 @@ Status check_list(const void* list, std::size_t n, std::size_t most, const char*
   return n == 0 ? kOk : require(list, call, name);
 }
 
-Status read_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
-                    const char* name) noexcept {
+Status read_other_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
+                          const char* name) noexcept {
   uint32_t size;
   std::memcpy(&size, given, sizeof size);
   if (size < sizeof size) {

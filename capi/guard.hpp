@@ -87,7 +87,10 @@ inline const Variable* unwrap(const dist_variable* handle) noexcept {
 inline dist_variable* wrap(Variable* variable) noexcept { return reinterpret_cast<dist_variable*>(variable); }
 
 // Fails with "call: name is NULL" if a required pointer is missing.
-Status require(const void* pointer, const char* call, const char* name) noexcept;
+Status is_null(const char* call, const char* name) noexcept;
+inline Status require(const void* pointer, const char* call, const char* name) noexcept {
+  return pointer != nullptr ? kOk : is_null(call, name);
+}
 
 // Checks a list from the caller. Fails with "call: n is 18446744073709551615 ..." if no memory could hold
 // that many elements, and with "call: name is NULL" if there are elements but no list. `count` is the name of
@@ -101,16 +104,21 @@ Status check_list(const T* list, std::size_t n, const char* call, const char* na
   return check_list(list, n, most_of<Element>(), call, name, count);
 }
 
-// Reads options of any version: the caller's size or ours, whichever is smaller. If the caller's struct is
+// Reads options of another version: the caller's size or ours, whichever is smaller. If the caller's struct is
 // longer, the rest must be zero, because otherwise it requests something that this version does not have.
-Status read_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
-                    const char* name) noexcept;
+Status read_other_options(const void* given, void* known, std::size_t known_bytes, std::size_t align,
+                          const char* name) noexcept;
 
+// Reads options of any version; NULL selects the defaults.
 template <class Options>
 Status read_options(const Options* given, Options* known, const char* name) noexcept {
+  if (given != nullptr && given->struct_size == sizeof(Options)) [[likely]] {
+    *known = *given;
+    return kOk;
+  }
   *known = Options{};
   known->struct_size = sizeof(Options);
-  return given == nullptr ? kOk : read_options(given, known, sizeof(Options), alignof(Options), name);
+  return given == nullptr ? kOk : read_other_options(given, known, sizeof(Options), alignof(Options), name);
 }
 
 // Reserved fields must be zero until a later version defines them. `field` is for example

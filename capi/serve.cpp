@@ -67,13 +67,6 @@ Status read_instances_options(const dist_instances_options* options, Instances::
   return kOk;
 }
 
-Status read_submission(const dist_submit_options& options, Submission* out) noexcept {
-  dist_submit_options given;
-  DIST_TRY(read_options(&options, &given, "dist_submit_options"));
-  out->id = given.request_id;
-  return read_asking(given, "dist_submit_options", out);
-}
-
 Status check_process(const Completions& completions, const char* call) noexcept {
   if (!completions.memory().forked()) return kOk;
   return failed_precondition(
@@ -138,9 +131,12 @@ dist_status dist_submit(dist_strategy* strategy, dist_replica_fn fn, void* user_
     DIST_TRY(require(strategy, "dist_submit", "strategy"));
     if (fn == nullptr) return invalid_argument("dist_submit(): fn is NULL");
     DIST_TRY(unwrap(strategy).check_process());
+    dist_submit_options given;
+    DIST_TRY(read_options(options, &given, "dist_submit_options"));
     Submission wanted;
     wanted.body = {.call = call_request, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
-    if (options != nullptr) DIST_TRY(read_submission(*options, &wanted));
+    wanted.id = given.request_id;
+    DIST_TRY(read_asking(given, "dist_submit_options", &wanted));
     Instances& instances = unwrap(strategy).instances();
     DIST_TRY(instances.open_once("dist_submit"));
     Request* request = nullptr;

@@ -18,19 +18,24 @@ inline void call_done(HostWork& work, void (*function)(), void* user_data) {
   (void)survived([&] { reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data); });
 }
 
+// The reason why read_asking() fails.
+[[gnu::noinline, gnu::cold]] inline Status bad_asking(int32_t priority, int64_t timeout_ns,
+                                                      const char* name) noexcept {
+  if (priority < DIST_PRIORITY_MIN || priority > DIST_PRIORITY_MAX) {
+    return invalid_argument("%s.priority is %d, but must be %d to %d", name, priority, DIST_PRIORITY_MIN,
+                            DIST_PRIORITY_MAX);
+  }
+  if (!require_timeout(timeout_ns, "timeout_ns").ok()) return reworded("%s.%s", name, last_error().message);
+  return invalid_argument("%s: completions and done are both set. Set one of them.", name);
+}
+
 // Reads the fields that dist_submit_options and dist_item_options have in common. `name` is the name of the
 // struct.
 template <class Options>
 Status read_asking(const Options& given, const char* name, Submission* out) noexcept {
-  if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX) {
-    return invalid_argument("%s.priority is %d, but must be %d to %d", name, given.priority,
-                            DIST_PRIORITY_MIN, DIST_PRIORITY_MAX);
-  }
-  if (!require_timeout(given.timeout_ns, "timeout_ns").ok())
-    return reworded("%s.%s", name, last_error().message);
-  if (given.completions != nullptr && given.done != nullptr) {
-    return invalid_argument("%s: completions and done are both set. Set one of them.", name);
-  }
+  if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX || given.timeout_ns < 0 ||
+      (given.completions != nullptr && given.done != nullptr)) [[unlikely]]
+    return bad_asking(given.priority, given.timeout_ns, name);
   out->priority = given.priority;
   out->timeout_ns = given.timeout_ns;
   out->cancel = unwrap(given.cancel);

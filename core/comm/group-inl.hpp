@@ -63,28 +63,20 @@ int BasicGroup<Sync>::rank(int seat) const noexcept {
   return at != seats_ + size_ && *at == seat ? static_cast<int>(at - seats_) : -1;
 }
 
+// Ends the failure of the last run.
 template <class Sync>
-void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
-  if (deadline.at_ns != deadline_.at_ns || deadline.given_ns != deadline_.given_ns) deadline_ = deadline;
-  // acquire, relaxed and release suffice because no member is inside. The members' fields became visible to
-  // this thread when the last run ended, and become visible to members when the next one starts. Only
-  // cancel() may be called at any time, and it reads none of them.
-  if (poison_.load(std::memory_order_acquire) != kHealthy) {
-    // The members may have stopped at different rounds. All continue with a number that no slot contains.
-    uint32_t latest = members_[0].round;
-    for (int i = 1; i < size_; ++i) {
-      if (static_cast<int32_t>(members_[i].round - latest) > 0) latest = members_[i].round;
-    }
-    for (int i = 0; i < size_; ++i) members_[i].round = latest + 2;
-    crowd_.clear();
-    ++failures_;
-    // relaxed: like the members' fields.
-    has_reason_.store(false, std::memory_order_relaxed);
-    poison_.store(kHealthy, std::memory_order_release);
+[[gnu::noinline, gnu::cold]] void BasicGroup<Sync>::heal() noexcept {
+  // The members may have stopped at different rounds. All continue with a number that no slot contains.
+  uint32_t latest = members_[0].round;
+  for (int i = 1; i < size_; ++i) {
+    if (static_cast<int32_t>(members_[i].round - latest) > 0) latest = members_[i].round;
   }
-  first_ = members_[0].round;
-  // relaxed: it becomes visible to the members when the run starts.
-  run_.store(run() + 1, std::memory_order_relaxed);
+  for (int i = 0; i < size_; ++i) members_[i].round = latest + 2;
+  crowd_.clear();
+  ++failures_;
+  // relaxed: like the members' fields.
+  has_reason_.store(false, std::memory_order_relaxed);
+  poison_.store(kHealthy, std::memory_order_release);
 }
 
 template <class Sync>

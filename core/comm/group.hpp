@@ -110,7 +110,17 @@ class BasicGroup final : public Rendezvous {
   int lanes() const noexcept { return policy_.lanes; }
 
   // Resets the group before a run. No member may be inside.
-  void begin_run(const RunDeadline& deadline) noexcept;
+  void begin_run(const RunDeadline& deadline) noexcept {
+    if (deadline.at_ns != deadline_.at_ns || deadline.given_ns != deadline_.given_ns) deadline_ = deadline;
+    // acquire, relaxed and release suffice because no member is inside. The members' fields became visible to
+    // this thread when the last run ended, and become visible to members when the next one starts. Only
+    // cancel() may be called at any time, and it reads none of them.
+    if (poisoned()) [[unlikely]]
+      heal();
+    first_ = members_[0].round;
+    // relaxed: it becomes visible to the members when the run starts.
+    run_.store(run() + 1, std::memory_order_relaxed);
+  }
 
   // ---- A member's side of its next round ----
 
@@ -389,6 +399,7 @@ class BasicGroup final : public Rendezvous {
   static constexpr int64_t kFirstLogNs = 10'000'000'000;
 
   void free_all() noexcept;
+  void heal() noexcept;
 
   void publish(int me) noexcept {
     MemberState& member = members_[me];

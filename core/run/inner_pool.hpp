@@ -5,6 +5,7 @@
 // - requests on a single replica.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -40,16 +41,23 @@ class InnerPool {
   // Whether the pool's runs need nothing else: neither threads of a budget nor logical devices.
   bool runs_alone() const noexcept { return runs_alone_; }
   // The run can be cancelled from now on.
-  void begin_alone(const RunDeadline& deadline) noexcept;
+  void begin_alone(const RunDeadline& deadline) noexcept {
+    const bool cancelled = group_.poisoned();
+    group_.begin_run(deadline);
+    // The caller checks next whether the request was cancelled before. The check must not come before the group
+    // is clean, because a cancellation has no effect until then.
+    if (cancelled) [[unlikely]]
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
   // `begun` and `*out_ended` are times in the units of the replica's recorder.
   Status call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended);
 
  private:
-  class Turn;
   InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, ReplicaPool::Options options);
   ~InnerPool() = default;
+  void thread_ends(uint64_t failures_before) noexcept;
   Status end_badly(Status status, uint64_t failures_before, uint64_t* out_ended) noexcept;
-  void end_seeing() noexcept;
+  Status end_in_full() noexcept;
   std::optional<FlightRecorder>& own_recorder(Memory& memory, const ReplicaPool::Options& options);
 
   Memory& memory_;

@@ -19,9 +19,11 @@
 // - No host callback is called while `lock_` is held for entering or leaving.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bitset>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <mutex>
 #include <optional>
@@ -50,7 +52,10 @@ class InnerPool;
 struct DeviceMesh;
 
 // The time of the host's clock at which a timeout expires, or the maximum if that time cannot be represented.
-int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept;
+inline int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  return start_ns + std::min(timeout_ns, kNever - std::max<int64_t>(start_ns, 0));
+}
 
 // The error for calls in a forked child.
 Status in_forked_child() noexcept;

@@ -10,11 +10,6 @@
 
 namespace dist {
 
-int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  return start_ns + std::min(timeout_ns, kNever - std::max<int64_t>(start_ns, 0));
-}
-
 Status ReplicaPool::take_turn(const char* call) noexcept {
   const int64_t timeout_ns = options_.timeout_ns;
   const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;

@@ -27,25 +27,11 @@ bool BatchQueue::arrive(Entry& entry, int64_t now_ns) noexcept {
   entry.instance_ = -1;
   entry.queued = true;
   bucket.lines.add(entry);
-  entry.newer_ = nullptr;
-  entry.older_ = bucket.newest;
-  (bucket.newest == nullptr ? bucket.oldest : bucket.newest->newer_) = &entry;
-  bucket.newest = &entry;
+  bucket.by_arrival.add(entry);
   ++bucket.waiting;
   ++waiting_;
   deadlines_.add(entry);
   return true;
-}
-
-// Removes it from its bucket.
-void BatchQueue::take_out(Entry& entry) noexcept {
-  Bucket& bucket = buckets_[static_cast<std::size_t>(entry.bucket)];
-  entry.queued = false;
-  bucket.lines.remove(entry);
-  (entry.older_ == nullptr ? bucket.oldest : entry.older_->newer_) = entry.newer_;
-  (entry.newer_ == nullptr ? bucket.newest : entry.newer_->older_) = entry.older_;
-  --bucket.waiting;
-  --waiting_;
 }
 
 void BatchQueue::leave(Entry& entry) noexcept {
@@ -54,10 +40,8 @@ void BatchQueue::leave(Entry& entry) noexcept {
   Lane& from = lane(entry.instance_);
   from.items.erase(std::find(from.items.begin(), from.items.end(), &entry));
   if (from.items.empty()) ++empty_;
-  from.bytes -= entry.bytes;
-  entry.instance_ = -1;
   entry.in_step_ = false;
-  --active_;
+  detach(from, entry);
 }
 
 void BatchQueue::tell(Entry& entry) noexcept {
@@ -65,24 +49,15 @@ void BatchQueue::tell(Entry& entry) noexcept {
   deadlines_.remove(entry);
 }
 
-bool BatchQueue::is_due(const Bucket& bucket, int64_t now_ns) const noexcept {
-  if (bucket.waiting == 0) return false;
-  return bucket.waiting >= static_cast<std::size_t>(options_.max_items) ||
-         now_ns - bucket.oldest->came_ns_ >= options_.max_delay_ns;
-}
-
-bool BatchQueue::is_due(int64_t now_ns) const noexcept {
-  return waiting_ > 0 && std::any_of(buckets_.begin(), buckets_.end(),
-                                     [&](const Bucket& each) { return is_due(each, now_ns); });
-}
-
 // Whether the bucket may fill the room of an instance: no other due bucket has an entry that comes before its
 // first one. So a bucket with a constant stream of arrivals cannot starve the others.
 bool BatchQueue::is_first(const Bucket& bucket, int64_t now_ns) const noexcept {
   const Queued* const first = bucket.lines.first();
-  return first != nullptr && std::none_of(buckets_.begin(), buckets_.end(), [&](const Bucket& each) {
-           return &each != &bucket && is_due(each, now_ns) && each.lines.first()->before(*first);
-         });
+  if (first == nullptr) return false;
+  for (const Bucket& each : buckets_) {
+    if (&each != &bucket && is_due(each, now_ns) && each.lines.first()->before(*first)) return false;
+  }
+  return true;
 }
 
 bool BatchQueue::has_room(const Lane& lane, const Entry& entry) const noexcept {
@@ -101,7 +76,7 @@ int64_t BatchQueue::due_at(int64_t now_ns) const noexcept {
   int64_t first = 0;
   for (const Bucket& each : buckets_) {
     if (each.waiting == 0 || is_due(each, now_ns)) continue;
-    const int64_t at = each.oldest->came_ns_ + options_.max_delay_ns;
+    const int64_t at = each.oldest().came_ns_ + options_.max_delay_ns;
     if (first == 0 || at < first) first = at;
   }
   return first;
@@ -111,15 +86,6 @@ bool BatchQueue::has_own(int instance) const noexcept {
   const auto& items = lane(instance).items;
   return std::any_of(items.begin(), items.end(),
                      [](const Entry* each) { return !each->held && !each->told; });
-}
-
-int32_t BatchQueue::greatest_waiting() const noexcept {
-  int32_t greatest = kLeastPriority;
-  for (const Bucket& each : buckets_) {
-    if (const Queued* const first = each.lines.first(); first != nullptr)
-      greatest = std::max(greatest, first->priority);
-  }
-  return greatest;
 }
 
 int32_t BatchQueue::greatest_of(int instance) const noexcept {
@@ -141,7 +107,7 @@ std::size_t BatchQueue::form(int instance, int64_t now_ns, std::span<Entry*> out
   Lane& own = lane(instance);
   const int n = options_.num_buckets;
   for (int k = 0; k < n; ++k) {
-    const int which = (own.turn + k) % n;
+    const int which = own.turn + k < n ? own.turn + k : own.turn + k - n;
     Bucket& bucket = buckets_[static_cast<std::size_t>(which)];
     std::size_t count = 0;
     for (Entry* const each : own.items) {
@@ -158,22 +124,16 @@ std::size_t BatchQueue::form(int instance, int64_t now_ns, std::span<Entry*> out
     }
     if (count == 0) continue;
     for (Entry* const each : out.first(count)) each->in_step_ = true;
-    own.turn = (which + 1) % n;
+    own.turn = which + 1 < n ? which + 1 : 0;
     own.stepping = true;
     return count;
   }
   return 0;
 }
 
-void BatchQueue::end_step(int instance) noexcept {
-  Lane& own = lane(instance);
-  own.stepping = false;
-  for (Entry* const each : own.items) each->in_step_ = false;
-}
-
 BatchQueue::Entry* BatchQueue::any_waiting() const noexcept {
   for (const Bucket& each : buckets_) {
-    if (each.oldest != nullptr) return each.oldest;
+    if (each.waiting != 0) return &each.oldest();
   }
   return nullptr;
 }

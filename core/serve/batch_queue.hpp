@@ -11,10 +11,12 @@
 // instance.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/memory.hpp"
@@ -31,7 +33,7 @@ class BatchQueue {
     int64_t max_bytes = 0;  // maximum for the items of an instance; 0: no limit
     int num_buckets = 1;
   };
-  class Entry : public Queued {
+  class Entry : public Queued, private Link<BatchQueue> {
    public:
     int bucket = 0;
     int64_t bytes = 0;
@@ -44,8 +46,6 @@ class BatchQueue {
    private:
     friend class BatchQueue;
     int64_t came_ns_ = 0;
-    Entry* older_ = nullptr;
-    Entry* newer_ = nullptr;
     int instance_ = -1;
     bool in_step_ = false;
   };
@@ -66,7 +66,26 @@ class BatchQueue {
   // Stores the items of the instance's next step in `out`, which has room for max_items, and returns their
   // number. They stay in the step until end_step().
   std::size_t form(int instance, int64_t now_ns, std::span<Entry*> out) noexcept;
-  void end_step(int instance) noexcept;
+  // Its items for which keeps() returns false leave.
+  template <class Keeps>
+  void end_step(int instance, Keeps&& keeps) noexcept {
+    Lane& own = lane(instance);
+    own.stepping = false;
+    std::size_t kept = 0;
+    for (Entry* const each : own.items) {
+      if (std::exchange(each->in_step_, false) && !keeps(*each)) {
+        deadlines_.remove(*each);
+        detach(own, *each);
+      } else {
+        own.items[kept++] = each;
+      }
+    }
+    if (kept == 0 && !own.items.empty()) ++empty_;
+    own.items.resize(kept);
+  }
+  void end_step(int instance) noexcept {
+    end_step(instance, [](const Entry&) { return true; });
+  }
   bool is_stepping(int instance) const noexcept { return lane(instance).stepping; }
 
   // Whether the instance has items of its own that a step can process.
@@ -74,13 +93,24 @@ class BatchQueue {
   // All items of the instance, including those in a step.
   std::span<Entry* const> items(int instance) const noexcept { return lane(instance).items; }
   // Whether waiting items can start a step, and whether the instance has room for the first of them.
-  bool is_due(int64_t now_ns) const noexcept;
+  bool is_due(int64_t now_ns) const noexcept {
+    for (const Bucket& each : buckets_) {
+      if (is_due(each, now_ns)) return true;
+    }
+    return false;
+  }
   bool could_join(int instance, int64_t now_ns) const noexcept;
   bool has_empty_instance() const noexcept { return empty_ > 0; }
   // When the next bucket becomes due because of its delay; 0: never.
   int64_t due_at(int64_t now_ns) const noexcept;
   // The highest priority among the waiting items and among the items of an instance.
-  int32_t greatest_waiting() const noexcept;
+  int32_t greatest_waiting() const noexcept {
+    int32_t greatest = kLeastPriority;
+    for (const Bucket& each : buckets_) {
+      if (each.waiting != 0) greatest = std::max(greatest, each.lines.greatest());
+    }
+    return greatest;
+  }
   int32_t greatest_of(int instance) const noexcept;
 
   // Any waiting item, or else any item of an instance; NULL: none left.
@@ -92,9 +122,9 @@ class BatchQueue {
 
  private:
   struct Bucket {
+    Entry& oldest() const noexcept { return static_cast<Entry&>(by_arrival.first()); }
     Lines lines;
-    Entry* oldest = nullptr;
-    Entry* newest = nullptr;
+    Link<BatchQueue> by_arrival;
     std::size_t waiting = 0;
   };
   struct Lane {  // for each instance
@@ -107,11 +137,29 @@ class BatchQueue {
 
   Lane& lane(int instance) noexcept { return lanes_[static_cast<std::size_t>(instance)]; }
   const Lane& lane(int instance) const noexcept { return lanes_[static_cast<std::size_t>(instance)]; }
-  bool is_due(const Bucket& bucket, int64_t now_ns) const noexcept;
+  bool is_due(const Bucket& bucket, int64_t now_ns) const noexcept {
+    if (bucket.waiting == 0) return false;
+    return bucket.waiting >= static_cast<std::size_t>(options_.max_items) ||
+           now_ns - bucket.oldest().came_ns_ >= options_.max_delay_ns;
+  }
   bool is_first(const Bucket& bucket, int64_t now_ns) const noexcept;
   bool has_room(const Lane& lane, const Entry& entry) const noexcept;
   void join(Lane& lane, int instance, Entry& entry) noexcept;
-  void take_out(Entry& entry) noexcept;
+  // Removes it from its bucket.
+  void take_out(Entry& entry) noexcept {
+    Bucket& bucket = buckets_[static_cast<std::size_t>(entry.bucket)];
+    entry.queued = false;
+    bucket.lines.remove(entry);
+    static_cast<Link<BatchQueue>&>(entry).take_out();
+    --bucket.waiting;
+    --waiting_;
+  }
+  // The entry is no longer among the instance's items.
+  void detach(Lane& from, Entry& entry) noexcept {
+    from.bytes -= entry.bytes;
+    entry.instance_ = -1;
+    --active_;
+  }
 
   const Options options_;
   std::pmr::vector<Bucket> buckets_;

@@ -90,13 +90,13 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
 }
 
 // The smallest bucket that is large enough; -1: none.
-int Batcher::bucket_of(int64_t length) const noexcept {
+inline int Batcher::bucket_of(int64_t length) const noexcept {
   if (options_.buckets.empty()) return 0;
   const auto found = std::lower_bound(options_.buckets.begin(), options_.buckets.end(), length);
   return found == options_.buckets.end() ? -1 : static_cast<int>(found - options_.buckets.begin());
 }
 
-Status Batcher::acquire(Item** out) {
+inline Status Batcher::acquire(Item** out) {
   const Promise* behind = nullptr;
   *out = static_cast<Item*>(spares_.take(&behind));
   if (behind != nullptr) static_cast<const Item*>(behind)->prefetch();
@@ -152,7 +152,7 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
     return made;
   }
   const int64_t now_ns = instances_->host().now_ns();
-  item->begin(given, now_ns, out == nullptr ? 1 : 2);
+  item->begin(given, now_ns, out == nullptr ? 1 : 2, instances_->pool().insider());
   item->bucket = bucket;
   item->bytes = place.bytes;
   item->came_at = instances_->stamp();
@@ -171,7 +171,7 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
     } else {
       numbers_.accepted.add(1);
       arm_waiting(now_ns);
-      sooner = is_sooner(now_ns);
+      sooner = is_sooner(*item, now_ns);
     }
   }
   if (!refused.ok()) {
@@ -185,9 +185,14 @@ Status Batcher::try_submit(const Submission& given, const Place& place, Item** o
   return kOk;
 }
 
-// Whether the clock thread must check earlier than planned. Must be called under the mutex.
-bool Batcher::is_sooner(int64_t now_ns) noexcept {
-  const int64_t next_ns = next_event(now_ns);
+// Whether the clock thread must check earlier than planned, because of this item. Must be called under the mutex.
+inline bool Batcher::is_sooner(const Item& item, int64_t now_ns) noexcept {
+  const int64_t delay_ns = options_.queue.max_delay_ns;
+  int64_t next_ns = item.deadline_ns;
+  if (delay_ns > 0) {
+    const int64_t due_ns = deadline_after(now_ns, delay_ns);
+    if (next_ns == 0 || due_ns < next_ns) next_ns = due_ns;
+  }
   if (next_ns == 0 || (next_ns_ != 0 && next_ns_ <= next_ns)) return false;
   next_ns_ = next_ns;
   return true;
@@ -235,11 +240,16 @@ ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
   return why;
 }
 
-// Removes the item from the queue and counts it. `now` is a timestamp. Must be called under the mutex.
-void Batcher::leave(Item& item, dist_status outcome, uint64_t now) noexcept {
+// Counts an item that ends. `now` is a timestamp. Must be called under the mutex.
+void Batcher::count_end(Item& item, dist_status outcome, uint64_t now) noexcept {
   item.outcome = outcome;
   numbers_.ended[static_cast<std::size_t>(end_of(outcome))].add(1);
   if (item.joined) numbers_.waited.add(now > item.came_at ? now - item.came_at : 0);
+}
+
+// The same, and removes it from the queue.
+void Batcher::leave(Item& item, dist_status outcome, uint64_t now) noexcept {
+  count_end(item, outcome, now);
   queue_.leave(item);
 }
 

@@ -101,10 +101,11 @@ class Batcher final : public Counted {
   Status try_submit(const Submission& given, const Place& place, Item** out);
   Status acquire(Item** out);
   int bucket_of(int64_t length) const noexcept;
-  bool is_sooner(int64_t now_ns) noexcept;
+  bool is_sooner(const Item& item, int64_t now_ns) noexcept;
   int64_t next_event(int64_t now_ns) const noexcept;
   void arm(int instance) noexcept;
   void arm_waiting(int64_t now_ns) noexcept;
+  void arm_for(int32_t priority, int64_t now_ns) noexcept;
   void stand_in_line(int wants, int32_t priority) noexcept;
   bool form(Step& step, int instance) noexcept;
   void count_joined(const Step& step) noexcept;
@@ -121,6 +122,7 @@ class Batcher final : public Counted {
   void over(Step& step, Status status, const ErrorRecord* why, Endings& by) noexcept;
   dist_status over_as(const Item& item, int64_t now_ns) const noexcept;
   ErrorRecord why_over(const Item& item, dist_status as) const noexcept;
+  void count_end(Item& item, dist_status outcome, uint64_t now) noexcept;
   void leave(Item& item, dist_status outcome, uint64_t now) noexcept;
 
   const Ref<Instances> instances_;

@@ -11,6 +11,10 @@
 namespace dist {
 
 struct alignas(kApart) Endings {
+  // For the instance itself, the only thread that changes its counts.
+  void own_completed() noexcept {
+    completed.store(completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   std::atomic<uint64_t> completed{0};  // counted just before the completion is published
   std::atomic<uint64_t> delivered{0};  // counted after that, once the host was notified
 };

@@ -140,7 +140,7 @@ bool Instances::some_under_way() const noexcept {
   return left != 0;
 }
 
-Status Instances::need_helpers(const Submission& given, bool clock) noexcept {
+Status Instances::start_helpers(const Submission& given, bool clock) noexcept {
   if (has_helpers_.load(std::memory_order_relaxed)) {
     if (clock || given.timeout_ns > 0) DIST_TRY(helpers_.need_clock());
     if (given.done != nullptr) DIST_TRY(helpers_.need_teller());
@@ -173,31 +173,27 @@ inline Status Instances::acquire(Request** out) {
   return kOk;
 }
 
-Status Instances::submit(const Submission& given, Request** out) {
-  const Status submitted = try_submit(given, out);
-  if (!submitted.ok()) [[unlikely]] {
-    const auto why = static_cast<std::size_t>(refusal_of(submitted.code()));
-    refusals_[why].fetch_add(1, std::memory_order_relaxed);
-  }
-  return submitted;
+// Counts a request that is not accepted.
+[[gnu::noinline, gnu::cold]] Status Instances::refuse(Status why) noexcept {
+  refusals_[static_cast<std::size_t>(refusal_of(why.code()))].fetch_add(1, std::memory_order_relaxed);
+  return why;
 }
 
-Status Instances::try_submit(const Submission& given, Request** out) {
-  if (given.cancel != nullptr && given.cancel->signalled())
-    return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", given.cancel->reason());
-  DIST_TRY(need_helpers(given, false));
-  if (phase() != Phase::kOpen) [[unlikely]] {
-    const std::lock_guard lock(mutex_);
-    DIST_TRY(refusal("dist_submit"));
-  }
+Status Instances::submit(const Submission& given, Request** out) {
+  Cancel* const cancel = given.cancel;
+  const auto cancelled = [cancel] {
+    return fail(DIST_CANCELLED, "the request was cancelled before it started: %s", cancel->reason());
+  };
+  if (cancel != nullptr && cancel->signalled()) return refuse(cancelled());
+  if (const Status helped = need_helpers(given, false); !helped.ok()) return refuse(helped);
   Request* request = nullptr;
-  DIST_TRY(acquire(&request));
+  if (const Status made = acquire(&request); !made.ok()) return refuse(made);
   // One reference belongs to the thread that completes it.
-  request->begin(given, given.timeout_ns > 0 ? host_.now_ns() : 0, out == nullptr ? 1 : 2);
-  if (request->keeps_home) retain();
-  request->id = given.id;
-  request->accepted_at = clock_.now();
+  request->begin(given, given.timeout_ns > 0 ? host_.now_ns() : 0, out == nullptr ? 1 : 2, pool_.insider());
+  const bool kept = request->keeps_home;
+  if (kept) retain();
   const bool linked = request->link();
+  request->accepted_at = clock_.now();
   using Arrived = RequestQueue::Arrived;
   Arrived arrived = Arrived::kFull;
   Status refused = kOk;
@@ -205,15 +201,14 @@ Status Instances::try_submit(const Submission& given, Request** out) {
   {
     const std::lock_guard lock(mutex_);
     // It may have been cancelled since begin().
-    if (!linked || request->cancel_asked.load(std::memory_order_relaxed)) [[unlikely]]
-      refused =
-          fail(DIST_CANCELLED, "the request was cancelled before it started: %s", given.cancel->reason());
+    if (cancel != nullptr && (!linked || request->cancel_asked.load(std::memory_order_relaxed))) [[unlikely]]
+      refused = cancelled();
     else if (phase() != Phase::kOpen || !queue_.has_instances()) [[unlikely]]
       refused = refusal("dist_submit");
     int instance = 0;
     if (request->id == 0) request->id = ++numbered_;
     if (refused.ok()) arrived = queue_.arrive(*request, &instance);
-    if (request->keeps_home) ++out_;
+    if (kept) ++out_;
     if (arrived != Arrived::kFull) ++accepted_ever_;
     if (arrived == Arrived::kGiven) give(instance, *request);
     if (arrived == Arrived::kQueued && request->deadline_ns != 0) sooner = is_sooner(*request);
@@ -230,7 +225,7 @@ Status Instances::try_submit(const Submission& given, Request** out) {
                    queue_.most());
   }
   request->drop();
-  return refused;
+  return refuse(refused);
 }
 
 // Whether the clock thread must look at the queue earlier than planned, because of this request. Must be called
@@ -247,15 +242,6 @@ void Instances::dispatch() noexcept {
   while (RequestQueue::Entry* const entry = queue_.next(&instance))
     give(instance, static_cast<Request&>(*entry));
   if (RequestQueue::Entry* const entry = queue_.next_for_all(); entry != nullptr) grant(*entry);
-}
-
-// Must be called under the mutex: sets what an instance runs from now on; NULL: nothing.
-void Instances::occupy(Seat& at, Request* request) noexcept {
-  at.current = request;
-  at.stuck_at = 0;
-  at.told = false;
-  if (request != nullptr && options_.stuck_ns != 0) [[unlikely]]
-    watch(at, request->deadline_ns);
 }
 
 void Instances::give(int rank, Request& request) noexcept {

@@ -15,6 +15,7 @@
 // - Every accepted promise is counted once when it is accepted, and twice when it completes (Endings). So close() can wait until all have been delivered.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -88,7 +89,11 @@ class Instances final : public Counted, public Tenant {
   uint64_t stamp() const noexcept { return clock_.now(); }
   // Starts the helper threads that a submission needs. `clock`: it needs the clock thread even without a
   // deadline.
-  Status need_helpers(const Submission& given, bool clock) noexcept;
+  Status need_helpers(const Submission& given, bool clock) noexcept {
+    if (given.done == nullptr && (helpers_.has_clock() || (!clock && given.timeout_ns == 0))) [[likely]]
+      return kOk;
+    return start_helpers(given, clock);
+  }
   void deadline_changed() noexcept { helpers_.deadline_changed(); }
   // Steps are queued like requests, but are never refused.
   void enqueue_step(Request& step) noexcept;
@@ -293,7 +298,8 @@ class Instances final : public Counted, public Tenant {
   void end_if_none_is_left(const ErrorRecord& why) noexcept;
   int64_t end_overdue_requests() noexcept;
   void refuse_askers() noexcept;
-  Status try_submit(const Submission& given, Request** out);
+  Status refuse(Status why) noexcept;
+  Status start_helpers(const Submission& given, bool clock) noexcept;
   // Ends a request whose function was never called.
   void end_unbegun(Request& request, const ErrorRecord& why) noexcept;
   void count_unbegun(dist_status status) noexcept {
@@ -318,7 +324,7 @@ class Instances final : public Counted, public Tenant {
     return request;
   }
   void await(Seat& seat, uint32_t rung) noexcept;
-  Request* come(int rank) noexcept;
+  Request* come(Seat& seat) noexcept;
   void tend(int rank);
   void make_state(int rank);
   void end_state(Seat& seat);
@@ -326,11 +332,29 @@ class Instances final : public Counted, public Tenant {
   void cancel_late(const Request& request, ReplicaPool& pool) noexcept;
   Request* perform(Seat& seat, Stay& stay, Request& request);
   Status run_request(Seat& seat, Stay& stay, Request& request);
+  Status refuse_overdue(const Request& request) const noexcept;
   bool is_overdue(const Request& request, uint64_t now) const noexcept;
   Status run_in_full(Seat& seat, Stay& stay, Request& request);
-  void count_end(Seat& seat, const Request& request, dist_status status) noexcept;
-  void count_times(Seat& seat, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept;
-  void occupy(Seat& seat, Request* request) noexcept;
+  // Steps of batchers do not count as requests.
+  static void count_end(Seat& at, const Request& request, dist_status status) noexcept {
+    if (request.unlimited) return;
+    const RequestEnd end = status == DIST_OK ? RequestEnd::kCompleted : end_of(status);
+    at.numbers.ended[static_cast<std::size_t>(end)].add(1);
+  }
+  static void count_times(Seat& at, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept {
+    begun = std::max(begun, accepted);
+    ended = std::max(ended, begun);
+    at.numbers.queued.add(begun - accepted);
+    at.numbers.computed.add(ended - begun);
+    at.numbers.waited.add(ended - accepted);
+  }
+  // Must be called under the mutex: sets what an instance runs from now on; NULL: nothing.
+  void occupy(Seat& at, Request* request) noexcept {
+    at.current = request;
+    if (options_.stuck_ns != 0) [[unlikely]]
+      watch_next(at);
+  }
+  void watch_next(Seat& seat) noexcept;
   void watch(Seat& seat, int64_t end_ns) noexcept;
   void watch_told(Seat& seat) noexcept;
   struct Replacement;

@@ -15,19 +15,6 @@ namespace dist {
 
 Item::~Item() { free_error_room(memory(), why); }
 
-void Item::begin(const Submission& given, int64_t now_ns, int uses) noexcept {
-  begin_promise(given, uses);
-  priority = given.priority;
-  deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
-  state = nullptr;
-  joined = false;
-  cut_off_.store(false, std::memory_order_relaxed);
-  outcome = DIST_OK;
-  ends = false;
-  arrives_.store(given.completions != nullptr, std::memory_order_relaxed);
-  has_handle_.store(uses > 1, std::memory_order_relaxed);
-}
-
 HostWork& Item::arrival(bool last) noexcept { return last ? static_cast<HostWork&>(*this) : earlier_; }
 
 // An item that delivers results to completions has ended for the host when it arrives there for the last
@@ -63,7 +50,7 @@ void Item::end_with(dist_status status) noexcept {
 }
 
 void Item::end(Status status, const ErrorRecord* reason, Endings& by) noexcept {
-  batcher_.free_state(*this);
+  if (state != nullptr) batcher_.free_state(*this);
   finish(status, reason, by);
 }
 
@@ -84,6 +71,8 @@ void Item::come_back() noexcept {
 }
 
 void Item::finish(Status status, const ErrorRecord* reason, Endings& by) noexcept {
+  // Nobody waits for its results.
+  if (is_plain()) return Promise::end(status, reason, by);
   hold();
   Promise::end(status, reason, by);
   // Wakes the threads that wait for results.
@@ -96,7 +85,8 @@ void Item::cancel() noexcept { batcher_.cancel(*this, "dist_work_cancel()", fals
 void Item::cancelled(const char* reason) noexcept { batcher_.cancel(*this, reason, true); }
 
 void Item::recycle() noexcept {
-  free_results();
+  // Nobody else uses it.
+  if (count_ != 0) free_results();
   batcher_.recycle(*this);
 }
 

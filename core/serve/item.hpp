@@ -30,7 +30,18 @@ class Item final : public Promise, public BatchQueue::Entry {
   HostWork& arrival(bool last) noexcept override;
 
   // ---- For the batcher ----
-  void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
+  void begin(const Submission& given, int64_t now_ns, int uses, BudgetParty* insider) noexcept {
+    begin_promise(given, uses, insider);
+    priority = given.priority;
+    deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
+    state = nullptr;
+    joined = false;
+    cut_off_.store(false, std::memory_order_relaxed);
+    outcome = DIST_OK;
+    ends = false;
+    arrives_.store(given.completions != nullptr, std::memory_order_relaxed);
+    has_handle_.store(uses > 1, std::memory_order_relaxed);
+  }
   // Fetches it into the caches of a thread that uses it next.
   void prefetch() const noexcept {
     for (std::size_t at = 0; at < sizeof(Item); at += 64)

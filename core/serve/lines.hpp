@@ -83,9 +83,10 @@ class Queued : private Link<Lines>, private Link<Deadlines> {
 class Lines {
  public:
   Queued* first() const noexcept {
-    if (filled_ == 0) return nullptr;
-    return static_cast<Queued*>(&line(std::bit_width(filled_) - 1 + kLeastPriority).first());
+    return filled_ == 0 ? nullptr : static_cast<Queued*>(&line(greatest()).first());
   }
+  // The priority of the first entry; there must be one.
+  int32_t greatest() const noexcept { return std::bit_width(filled_) - 1 + kLeastPriority; }
   bool empty() const noexcept { return filled_ == 0; }
   void add(Queued& entry) noexcept {
     line(entry.priority).add(entry);

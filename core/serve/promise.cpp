@@ -19,28 +19,17 @@ Promise::~Promise() {
   free_error_room(memory(), error_);
 }
 
-void Promise::begin_promise(const Submission& given, int uses) noexcept {
-  // The latest use has left neither a cancel object, unless it ended in a signal, nor completions.
-  if (cancel_) [[unlikely]]
-    unlink();
-  body_ = given.body;
-  timeout_ns_ = given.timeout_ns;
-  if (given.cancel != nullptr) [[unlikely]]
-    cancel_ = Ref<Cancel>::share(given.cancel);
+// What a plain promise does not have.
+void Promise::link_to(const Submission& given, BudgetParty* insider) noexcept {
+  if (given.cancel != nullptr) cancel_ = Ref<Cancel>::share(given.cancel);
   if (given.completions != nullptr) completions_ = Ref<Completions>::share(given.completions);
   done_ = given.done;
   done_function_ = given.done_function;
-  observed_ = uses > 1 || given.completions != nullptr || given.done != nullptr;
   lies_there = comes_last = false;
   arrived.store(false, std::memory_order_relaxed);
-  code_ = DIST_OK;
-  cancel_asked.store(false, std::memory_order_relaxed);
-  cancelled_with_all = false;
-  inside_ = home_.pool().insider();
-  if (inside_ != nullptr) [[unlikely]]
-    inside_->enter_inside();
   ended_.value.store(0, std::memory_order_relaxed);
-  uses_.store(uses, std::memory_order_relaxed);
+  inside_ = insider;
+  if (insider != nullptr) insider->enter_inside();
 }
 
 bool Promise::add_link() noexcept {
@@ -55,21 +44,20 @@ void Promise::unlink() noexcept {
 }
 
 void Promise::end(Status status, const ErrorRecord* why, Endings& by) noexcept {
+  Instances& home = home_;
+  if (plain_) {
+    home.ends_one(by);
+    let_go();
+    return home.one_less(by);
+  }
   if (cancel_) unlink();
   code_ = status.code();
   if (!status.ok() && why != nullptr) {
     need_error_room(memory(), error_);
     if (error_ != nullptr) *error_ = *why;
   }
-  Instances& home = home_;
-  if (inside_ != nullptr) [[unlikely]]
-    leave_budget();
+  leave_budget();
   home.ends_one(by);
-  if (!observed_) {
-    ended_.value.store(1, std::memory_order_release);
-    let_go();
-    return home.one_less(by);
-  }
   const Ref<Completions> completions = std::move(completions_);
   const bool tells = done_ != nullptr;
   // seq_cst: ordered with the checks of waiting threads. After this, the host may release its handle.

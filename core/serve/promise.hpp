@@ -60,6 +60,7 @@ class Promise : public HostWork, private Cancel::Link {
   virtual void end(Status status, const ErrorRecord* why, Endings& by) noexcept;
   // The same, while the cancel object is being signalled: the link stays for now.
   void end_in_signal(const ErrorRecord& why) noexcept;
+  // Releases a reference.
   void let_go() noexcept {
     // acquire and acq_rel: the effects of all users come before its reuse. Nobody can add a reference to the
     // last one.
@@ -76,6 +77,9 @@ class Promise : public HostWork, private Cancel::Link {
   bool ended() const noexcept { return ended_.value.load(std::memory_order_acquire) != 0; }
   // True if nobody else has a reference: the caller is the one that completes it, or knows that it has one.
   bool is_used_once() const noexcept { return uses_.load(std::memory_order_acquire) == 1; }
+  // True if nobody can notice that it completes, and it is linked to nothing: it has neither a handle nor
+  // completions, a `done` callback, a cancel object, or an insider that waits for it.
+  bool is_plain() const noexcept { return plain_; }
   const Body& body() const noexcept { return body_; }
   Cancel* cancel_object() const noexcept { return cancel_.get(); }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
@@ -94,8 +98,22 @@ class Promise : public HostWork, private Cancel::Link {
 
  protected:
   Promise(Memory& memory, Instances& home) noexcept : HostWork(memory), home_(home) {}
-  // Prepares it for a submission, with `uses` references. The caller must be its only user.
-  void begin_promise(const Submission& given, int uses) noexcept;
+  // Prepares it for a submission, with `uses` references. The caller must be its only user. `insider`: the
+  // budget user that requests it from inside a callback; may be NULL.
+  void begin_promise(const Submission& given, int uses, BudgetParty* insider) noexcept {
+    // A use that ended in a signal has left its cancel object.
+    if (cancel_) [[unlikely]]
+      unlink();
+    body_ = given.body;
+    timeout_ns_ = given.timeout_ns;
+    code_ = DIST_OK;
+    cancel_asked.store(false, std::memory_order_relaxed);
+    cancelled_with_all = false;
+    uses_.store(uses, std::memory_order_relaxed);
+    plain_ = uses == 1 && given.completions == nullptr && given.done == nullptr && given.cancel == nullptr &&
+             insider == nullptr;
+    if (!plain_) link_to(given, insider);
+  }
   // Adds a reference, which let_go() releases.
   void hold() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }
   // Adds it to its completions before it completes. Returns false if there are none or the host has closed
@@ -107,6 +125,7 @@ class Promise : public HostWork, private Cancel::Link {
 
  private:
   bool add_link() noexcept;
+  void link_to(const Submission& given, BudgetParty* insider) noexcept;
   void leave_budget() noexcept;
 
   Instances& home_;
@@ -122,8 +141,8 @@ class Promise : public HostWork, private Cancel::Link {
   std::atomic<int> uses_{0};
   dist_status code_ = DIST_OK;
   ErrorRecord* error_ = nullptr;  // report of a failure, if there was memory for it
-  bool observed_ = false;  // somebody can notice that it completes: it has a handle or notifies the host
-  Word ended_;             // 1: completed
+  bool plain_ = true;
+  Word ended_;  // 1: completed
 };
 
 }  // namespace dist

@@ -19,7 +19,13 @@ class alignas(64) Request : public Promise, public RequestQueue::Entry {
   void cancel() noexcept override;
 
   // Prepares it for a submission, with `uses` references. The caller must be its only user.
-  void begin(const Submission& given, int64_t now_ns, int uses) noexcept;
+  void begin(const Submission& given, int64_t now_ns, int uses, BudgetParty* insider) noexcept {
+    begin_promise(given, uses, insider);
+    keeps_home = uses > 1 || given.completions != nullptr || given.cancel != nullptr;
+    priority = given.priority;
+    deadline_ns = given.timeout_ns > 0 ? deadline_after(now_ns, given.timeout_ns) : 0;
+    id = given.id;
+  }
 
   // The batcher, if this is a step of one; otherwise NULL. come_back() is called on the thread of an
   // abandoned step when its function has returned.
@@ -32,8 +38,8 @@ class alignas(64) Request : public Promise, public RequestQueue::Entry {
   void prefetch() const noexcept { prefetch(this); }
   // The same for the request that was queued behind it, if any.
   void prefetch_behind() const noexcept {
-    const std::ptrdiff_t to_queued =
-        reinterpret_cast<const std::byte*>(static_cast<const Queued*>(this)) - reinterpret_cast<const std::byte*>(this);
+    const std::ptrdiff_t to_queued = reinterpret_cast<const std::byte*>(static_cast<const Queued*>(this)) -
+                                     reinterpret_cast<const std::byte*>(this);
     prefetch(static_cast<const std::byte*>(behind()) - to_queued);
   }
 

@@ -90,11 +90,10 @@ bool Instances::serve(int rank, const std::atomic<uint32_t>& started, uint32_t s
 }
 
 // The request that an idle instance takes; NULL: it waits.
-Request* Instances::come(int rank) noexcept {
-  Seat& at = seat(rank);
-  RequestQueue::Entry* const entry = at.ready ? queue_.come(rank) : nullptr;
-  occupy(at, static_cast<Request*>(entry));
-  if (entry == nullptr && at.ready && queue_.any_for_all() != nullptr) dispatch();
+inline Request* Instances::come(Seat& at) noexcept {
+  auto* const request = static_cast<Request*>(at.ready ? queue_.come(at.rank) : nullptr);
+  occupy(at, request);
+  if (request == nullptr && at.ready && queue_.any_for_all() != nullptr) dispatch();
   return at.current;
 }
 
@@ -137,7 +136,7 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
           at.stay = nullptr;
           return true;
         }
-        if (at.ready && !queue_.is_free(here.rank())) request = come(here.rank());
+        if (at.ready && !queue_.is_free(here.rank())) request = come(at);
       }
       idle = true;
     }
@@ -145,10 +144,8 @@ bool Instances::stay(Attending& here, const std::atomic<uint32_t>& started, uint
       await(at, rung);
       continue;
     }
-    while (request != nullptr) {
-      request = perform(at, here.stay(), *request);
-      if (memory().forked() || here.stay().left()) return false;
-    }
+    while (request != nullptr) request = perform(at, here.stay(), *request);
+    if (memory().forked() || here.stay().left()) return false;
   }
 }
 
@@ -308,16 +305,20 @@ inline bool Instances::is_overdue(const Request& request, uint64_t now) const no
   return host_.now_ns() >= request.deadline_ns;
 }
 
-Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
-  const uint64_t begun = at.recorder->now();
+[[gnu::noinline, gnu::cold]] Status Instances::refuse_overdue(const Request& request) const noexcept {
+  return fail(overdue_in_queue(request));
+}
+
+inline Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
+  Recorder& recorder = *at.recorder;
+  const uint64_t begun = recorder.now();
   if (request.deadline_ns != 0 && is_overdue(request, begun)) [[unlikely]]
-    return fail(overdue_in_queue(request));
+    return refuse_overdue(request);
   // Cancel objects, budgets, logical devices and the replacement of stuck threads need more than a call.
   if (request.cancel_object() != nullptr || options_.stuck_ns != 0 || !at.pool->runs_alone()) [[unlikely]]
     return run_in_full(at, stay, request);
-  Recorder& recorder = *at.recorder;
   const bool of_batcher = request.unlimited;
-  const uint64_t accepted = of_batcher ? 0 : request.accepted_at;
+  const uint64_t accepted = request.accepted_at;
   if (!of_batcher) recorder.begin_request(request.id, accepted);
   at.inside.store(true, std::memory_order_relaxed);
   at.pool->begin_alone({request.deadline_ns, request.timeout_ns()});
@@ -357,19 +358,6 @@ Status Instances::run_request(Seat& at, Stay& stay, Request& request) {
   return status;
 }
 
-// Steps of batchers do not count as requests.
-void Instances::count_end(Seat& at, const Request& request, dist_status status) noexcept {
-  if (!request.unlimited) at.numbers.ended[static_cast<std::size_t>(end_of(status))].add(1);
-}
-
-void Instances::count_times(Seat& at, uint64_t accepted, uint64_t begun, uint64_t ended) noexcept {
-  begun = std::max(begun, accepted);
-  ended = std::max(ended, begun);
-  at.numbers.queued.add(begun - accepted);
-  at.numbers.computed.add(ended - begun);
-  at.numbers.waited.add(ended - accepted);
-}
-
 // Runs the request and returns what the instance runs next. NULL: the instance must check for itself; or this
 // thread was abandoned and must not touch the seat and the request any more.
 Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
@@ -379,13 +367,17 @@ Request* Instances::perform(Seat& at, Stay& stay, Request& request) {
   Request* next = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    next = come(at.rank);
+    next = come(at);
   }
-  if (next != nullptr) {
-    next->prefetch();
-    next->prefetch_behind();
+  // It was prefetched itself when it was second.
+  if (next != nullptr) next->prefetch_behind();
+  if (request.is_plain() && !request.unlimited) [[likely]] {
+    at.endings.own_completed();
+    spares_.put_back(request, request);
+    one_less(at.endings);
+  } else {
+    request.end(status, status.ok() ? nullptr : &last_error(), at.endings);
   }
-  request.end(status, status.ok() ? nullptr : &last_error(), at.endings);
   return next;
 }
 
@@ -436,7 +428,7 @@ Status Instances::serve_here(GlobalReplica replica) {
     {
       const std::lock_guard lock(mutex_);
       request = take_given(at);
-      if (request == nullptr && at.ready && !queue_.is_free(rank)) request = come(rank);
+      if (request == nullptr && at.ready && !queue_.is_free(rank)) request = come(at);
       if (request == nullptr && !at.ready) {
         at.attended = false;
         at.stay = nullptr;

@@ -12,7 +12,7 @@ namespace dist {
 void Batcher::Step::begin_step(int instance, int32_t of) noexcept {
   Submission given;
   given.body = {.call = call, .context = this};
-  begin_promise(given, 1);
+  begin_promise(given, 1, nullptr);
   wants = instance;
   unlimited = true;
   priority = of;
@@ -62,19 +62,11 @@ void Batcher::arm(int instance) noexcept {
 // Queues a step for waiting items: for any instance if one is empty and therefore has room, otherwise for an
 // instance with room. Instances with a queued or running step of their own find the waiting items by
 // themselves.
-void Batcher::arm_waiting(int64_t now_ns) noexcept {
-  if (!queue_.is_due(now_ns)) {
-    by_name_ = false;
-    return;
-  }
-  const int32_t priority = queue_.greatest_waiting();
-  if (any_ != nullptr) {
-    if (any_->priority < priority) instances_->raise_step(*any_, priority);
-    return;
-  }
+void Batcher::arm_for(int32_t priority, int64_t now_ns) noexcept {
+  if (any_ != nullptr) return instances_->raise_step(*any_, priority);
   if (!by_name_ && queue_.has_empty_instance()) return stand_in_line(kAnyInstance, priority);
   for (int i = 0; i < queue_.num_instances(); ++i) {
-    if (armed_[static_cast<std::size_t>(i)] || queue_.is_stepping(i) || !queue_.could_join(i, now_ns))
+    if (queue_.is_stepping(i) || armed_[static_cast<std::size_t>(i)] || !queue_.could_join(i, now_ns))
       continue;
     stand_in_line(i, std::max(priority, queue_.greatest_of(i)));
   }
@@ -167,19 +159,19 @@ void Batcher::over(Step& step, Status status, const ErrorRecord* why, Endings& b
     } else if (!step.items().empty()) {
       const uint64_t now = instances_->stamp();
       count_step(step, now);
-      for (BatchQueue::Entry* const each : step.items()) {
-        auto& item = static_cast<Item&>(*each);
+      queue_.end_step(step.at, [&](BatchQueue::Entry& each) {
+        auto& item = static_cast<Item&>(each);
         const dist_status as = item.ends     ? item.ends_with
                                : status.ok() ? over_as(item, now_ns)
                                              : status.code();
         if (options_.continuous && as == DIST_OK && !item.ends) {
           item.held = item.is_full();
-          continue;
+          return true;
         }
-        leave(item, as, now);
+        count_end(item, as, now);
         item.next_to_end = std::exchange(ending, &item);
-      }
-      queue_.end_step(step.at);
+        return false;
+      });
       arm(step.at);
     }
     put_away(step);

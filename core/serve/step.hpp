@@ -43,4 +43,14 @@ class Batcher::Step final : public Request {
   std::size_t count_ = 0;
 };
 
+// Called when items wait. Must be called under the mutex.
+inline void Batcher::arm_waiting(int64_t now_ns) noexcept {
+  if (!queue_.is_due(now_ns)) {
+    by_name_ = false;
+    return;
+  }
+  const int32_t priority = queue_.greatest_waiting();
+  if (any_ == nullptr || any_->priority < priority) arm_for(priority, now_ns);
+}
+
 }  // namespace dist

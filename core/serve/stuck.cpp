@@ -30,7 +30,14 @@ void Stuck::end() noexcept {
   release();
 }
 
-// Must be called under the mutex: an instance has got a request, or its request must end now.
+// Must be called under the mutex: an instance has another request or none.
+void Instances::watch_next(Seat& at) noexcept {
+  at.stuck_at = 0;
+  at.told = false;
+  if (at.current != nullptr) watch(at, at.current->deadline_ns);
+}
+
+// Must be called under the mutex: the request is to end at this time.
 void Instances::watch(Seat& at, int64_t end_ns) noexcept {
   if (options_.stuck_ns == 0 || end_ns == 0) return;
   const int64_t stuck_at = deadline_after(end_ns, options_.stuck_ns);

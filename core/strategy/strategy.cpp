@@ -392,9 +392,7 @@ Strategy::~Strategy() {
   instances_->detach();
 }
 
-Instances& Strategy::instances() {
-  if (Instances* const known = known_instances(); known != nullptr) [[likely]]
-    return *known;
+Instances& Strategy::make_instances() {
   const std::lock_guard lock(beginning_to_serve_);
   if (!instances_) {
     instances_ = make_counted<Instances>(memory(), pool());

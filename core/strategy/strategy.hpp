@@ -174,7 +174,10 @@ class Strategy final : public Counted {
   int32_t reform() const noexcept { return reform_; }
   Companion& companion() noexcept { return companion_; }
   // The instances that serve requests on the replicas; created on first use. Throws std::bad_alloc.
-  Instances& instances();
+  Instances& instances() {
+    Instances* const known = known_instances();
+    return known != nullptr ? *known : make_instances();
+  }
   // NULL if they were never requested.
   Instances* known_instances() const noexcept { return serving_.load(std::memory_order_acquire); }
   // Replaces the formation, whose pool must have been shut down; see core/strategy/reform.hpp.
@@ -208,6 +211,7 @@ class Strategy final : public Counted {
 
  private:
   ~Strategy() override;
+  Instances& make_instances();
   Status check_companion(const char* call) noexcept;
   // Logs which objects outlive the strategy.
   void warn_of_handles(const char* call) const noexcept;
