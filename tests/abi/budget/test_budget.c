@@ -205,6 +205,41 @@ static void deadlines_end_waits(void **state) {
   assert_ok(dist_strategy_destroy(p.waiting));
 }
 
+static dist_status hold_step(dist_replica *replica, dist_batch *batch, void *user_data) {
+  (void)batch;
+  return hold_here(replica, user_data);
+}
+
+static void a_run_after_steps_waits(void **state) {
+  (void)state;
+  dist_budget *budget = budget_of(1);
+  dist_strategy *holding = sharing(budget, 1, DIST_THREADS_LIBRARY);
+  dist_strategy *waiting = sharing(budget, 2, DIST_THREADS_LIBRARY);
+  dist_budget_destroy(budget);
+  held steps = HELD_INIT;
+  dist_batcher_options one = DIST_BATCHER_OPTIONS_INIT;
+  one.max_items = 1;
+  dist_batcher *batcher = NULL;
+  assert_ok(dist_batcher_create(waiting, hold_step, &steps, &one, &batcher));
+  dist_work *works[4];
+  for (int i = 0; i < 4; i++) assert_ok(dist_batcher_submit(batcher, NULL, NULL, &works[i]));
+  gate_add(&steps.released); /* steps begin while items wait and the other instance is empty */
+  for (int i = 0; i < 4; i++) assert_int_equal(end_of(works[i]), DIST_OK);
+  assert_ok(dist_batcher_destroy(batcher));
+  held h = HELD_INIT;
+  runner holder = {.strategy = holding, .fn = hold_here, .user_data = &h};
+  run_apart(&holder);
+  gate_await(&h.inside, 1);
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.timeout_ns = 1000000;
+  assert_fails(dist_run(waiting, do_nothing, NULL, &options), DIST_DEADLINE_EXCEEDED,
+               "of the budget's 1 threads were not available within");
+  gate_add(&h.released);
+  assert_int_equal(end_of_run(&holder), DIST_OK);
+  assert_ok(dist_strategy_destroy(holding));
+  assert_ok(dist_strategy_destroy(waiting));
+}
+
 static void cancel_objects_end_waits(void **state) {
   (void)state;
   two_sides p;
@@ -393,17 +428,12 @@ static void a_childs_budget_is_its_own(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(wrong_budgets_are_refused),
-      cmocka_unit_test(no_more_than_the_budget_are_inside),
-      cmocka_unit_test(requests_count_one_each),
-      cmocka_unit_test(a_run_is_not_starved_by_requests),
-      cmocka_unit_test(deadlines_end_waits),
-      cmocka_unit_test(cancel_objects_end_waits),
-      cmocka_unit_test(requests_are_cancelled_in_their_wait),
-      cmocka_unit_test(shutdown_ends_waits),
-      cmocka_unit_test(whatever_ends_them_units_come_back),
-      cmocka_unit_test(host_threads_take_units_too),
-      cmocka_unit_test(host_threads_that_wait_are_shut_down),
+      cmocka_unit_test(wrong_budgets_are_refused),   cmocka_unit_test(no_more_than_the_budget_are_inside),
+      cmocka_unit_test(requests_count_one_each),     cmocka_unit_test(a_run_is_not_starved_by_requests),
+      cmocka_unit_test(deadlines_end_waits),         cmocka_unit_test(a_run_after_steps_waits),
+      cmocka_unit_test(cancel_objects_end_waits),    cmocka_unit_test(requests_are_cancelled_in_their_wait),
+      cmocka_unit_test(shutdown_ends_waits),         cmocka_unit_test(whatever_ends_them_units_come_back),
+      cmocka_unit_test(host_threads_take_units_too), cmocka_unit_test(host_threads_that_wait_are_shut_down),
       cmocka_unit_test(a_childs_budget_is_its_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
