@@ -73,6 +73,9 @@ static dist_status nothing(dist_replica *replica, void *user_data) {
 
 static void threads_and_memory_are_those_of_the_replicas(void **state) {
   (void)state;
+#if defined(__SANITIZE_THREAD__)
+  skip_because("ThreadSanitizer starts a thread of its own");
+#endif
   enum { R = 8 };
   const process_sizes before = sizes_now();
 
