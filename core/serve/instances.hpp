@@ -232,7 +232,7 @@ class Instances final : public Counted, public Tenant {
     bool left() const noexcept { return call.load(std::memory_order_acquire) == kLeft; }
     std::atomic<uint32_t> call{kOut};
     Stuck* stuck = nullptr;
-    const InnerPool::Caller caller;  // the thread itself
+    const InnerPool::Caller caller{};  // the thread itself
   };
   struct Asked;
   // The state of one instance, and the thread that serves it.
