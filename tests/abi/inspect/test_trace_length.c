@@ -66,8 +66,8 @@ static char *event_from(char *at) {
 static void assert_trace(dist_strategy *strategy, int first, int last) {
   text trace = {NULL, 0, 0};
   assert_ok(dist_write_trace(strategy, append, &trace));
-  int next[R], runs[R];
-  for (int r = 0; r < R; r++) next[r] = first, runs[r] = 0;
+  int next[R] = {0}, runs[R] = {0};
+  for (int r = 0; r < R; r++) next[r] = first;
   static const char slice[] = "{\"ph\":\"X\"", barrier[] = "\"name\":\"barrier\"", run[] = "\"name\":\"run\"";
   for (char *at = event_from(trace.data), *next_at; at != NULL; at = next_at) {
     next_at = event_from(at);

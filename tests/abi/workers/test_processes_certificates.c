@@ -66,7 +66,7 @@ static int shell(const char *format, ...) {
   va_start(values, format);
   const int used = vsnprintf(text + at, sizeof text - (size_t)at - 20, format, values);
   va_end(values);
-  strcpy(text + at + used, ") >out.txt 2>&1");
+  snprintf(text + at + used, 20, ") >out.txt 2>&1");
   return system(text);
 }
 
