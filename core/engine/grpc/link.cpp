@@ -11,6 +11,12 @@
 
 namespace dist::grpc_link {
 
+// The owner is notified last, because it may then destroy everything that the carrier needs.
+Link::~Link() {
+  carrier_.reset();
+  user_.destroyed();
+}
+
 void Link::put_raw(const std::byte* data, std::size_t bytes) {
   const std::scoped_lock lock(mutex_);
   raw_.emplace_back(data, data + bytes);
@@ -214,13 +220,6 @@ LinkRef take_out(std::vector<LinkRef>& list, const Link& link) noexcept {
 ClientLink::ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel)
     : Link(user), channel_(std::move(channel)) {
   outgoing = true;
-}
-
-ClientLink::~ClientLink() {
-  // Before the owner is notified, because it may then destroy everything that these need.
-  context_.reset();
-  channel_.reset();
-  user_.destroyed();
 }
 
 std::string ClientLink::server_certificate() const {

@@ -56,7 +56,7 @@ class Link : public std::enable_shared_from_this<Link> {
   // The message that the link is waiting for.
   enum class Stage { kHello, kAnswer, kProof, kVerdict, kMeeting, kOpen };
 
-  virtual ~Link() = default;
+  virtual ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -141,7 +141,6 @@ class Link : public std::enable_shared_from_this<Link> {
 class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel);
-  ~ClientLink() override;
   // The server's certificate in PEM, once a message has arrived.
   std::string server_certificate() const;
   // Call this before the link is visible to other threads. It may then be ended at any time, and must be
@@ -215,7 +214,6 @@ class Refusal final : public grpc::ServerGenericBidiReactor {
 class ServerLink final : public Link, public grpc::ServerGenericBidiReactor {
  public:
   ServerLink(LinkUser& user, grpc::GenericCallbackServerContext* context) : Link(user), context_(context) {}
-  ~ServerLink() override { user_.destroyed(); }
   void start();
   std::string peer_host() const override { return host_of_peer(context_->peer()); }
 
