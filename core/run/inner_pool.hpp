@@ -49,7 +49,8 @@ class InnerPool {
     if (cancelled) [[unlikely]]
       std::atomic_thread_fence(std::memory_order_seq_cst);
   }
-  // `begun` and `*out_ended` are times in the units of the replica's recorder.
+  // `begun` is the time before the call, and *out_ended receives the time after it, both as timestamps of the
+  // replica's recorder.
   Status call_alone(const Body& body, const Caller& by, uint64_t begun, uint64_t* out_ended);
 
  private:

@@ -19,7 +19,7 @@ Promise::~Promise() {
   free_error_room(memory(), error_);
 }
 
-// What a plain promise does not have.
+// Sets the members that a plain promise does not use; see is_plain().
 void Promise::link_to(const Submission& given, BudgetParty* insider) noexcept {
   if (given.cancel != nullptr) cancel_ = Ref<Cancel>::share(given.cancel);
   if (given.completions != nullptr) completions_ = Ref<Completions>::share(given.completions);

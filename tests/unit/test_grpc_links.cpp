@@ -17,6 +17,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/engine/grpc/link.hpp"
 #include "core/engine/grpc/listener.hpp"
 #include "tests/skip.h"
 #include "tests/unit/grpc_stranger.hpp"
@@ -457,6 +458,43 @@ void who_forms_waits_for_the_other_certificate(void**) {
   ::close(listens);
 }
 
+// ---- The end of a link ----
+
+struct LinkOwner final : LinkUser {
+  std::string took(const LinkRef&, std::span<const grpc::Slice>) noexcept override { return ""; }
+  bool more(Link&) noexcept override { return false; }
+  void over(const LinkRef&, const std::string&, const std::string&) noexcept override {}
+  void destroyed() noexcept override { told = true; }
+  bool told = false;
+};
+
+// Like Gloo's, it needs its owner's memory until it has been destroyed.
+struct LastCarrier final : Carrier {
+  explicit LastCarrier(const LinkOwner& of, int* after) : Carrier(1), owner(of), too_late(after) {}
+  ~LastCarrier() override { *too_late = owner.told ? 1 : 0; }
+  const std::string& address() const noexcept override { return nowhere; }
+  bool start(Meeting) noexcept override { return true; }
+  void flush() noexcept override {}
+  void end() noexcept override {}
+  bool over() const noexcept override { return true; }
+  void join() noexcept override {}
+  const LinkOwner& owner;
+  int* const too_late;
+  const std::string nowhere;
+};
+
+void an_owner_is_told_after_all_of_its_link_is_gone(void**) {
+  LinkOwner owner;
+  int too_late = -1;
+  {
+    const auto link = std::make_shared<ClientLink>(owner, nullptr);
+    CarrierRef carrier = std::make_shared<LastCarrier>(owner, &too_late);
+    assert_true(link->change_carrier(&carrier));
+  }
+  assert_true(owner.told);
+  assert_int_equal(too_late, 0);
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -471,6 +509,7 @@ extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppression
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
+      cmocka_unit_test(an_owner_is_told_after_all_of_its_link_is_gone),
       cmocka_unit_test(another_secret_is_found_out),
       cmocka_unit_test(another_cluster_is_found_out),
       cmocka_unit_test(a_second_start_is_refused),

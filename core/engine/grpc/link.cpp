@@ -11,12 +11,6 @@
 
 namespace dist::grpc_link {
 
-// The owner is notified last, because it may then destroy everything that the carrier needs.
-Link::~Link() {
-  carrier_.reset();
-  user_.destroyed();
-}
-
 void Link::put_raw(const std::byte* data, std::size_t bytes) {
   const std::scoped_lock lock(mutex_);
   raw_.emplace_back(data, data + bytes);

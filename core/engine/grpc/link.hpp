@@ -44,21 +44,33 @@ class LinkUser {
   virtual bool more(Link& link) noexcept = 0;
   // The last call. `why` is the reason given to end(); if it is empty, `status` is gRPC's.
   virtual void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept = 0;
-  // The link has been destroyed and has released all of its gRPC objects.
+  // The link, with its gRPC objects and its carrier, has been destroyed. Afterwards the owner may free everything that
+  // they used.
   virtual void destroyed() noexcept = 0;
 
  protected:
   ~LinkUser() = default;
 };
 
-class Link : public std::enable_shared_from_this<Link> {
+// The first base of links: it notifies the owner after everything else in a link has been destroyed.
+class OwnedLink {
+ public:
+  OwnedLink(const OwnedLink&) = delete;
+  OwnedLink& operator=(const OwnedLink&) = delete;
+
+ protected:
+  explicit OwnedLink(LinkUser& user) noexcept : user_(user) {}
+  ~OwnedLink() { user_.destroyed(); }
+
+  LinkUser& user_;
+};
+
+class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
  public:
   // The message that the link is waiting for.
   enum class Stage { kHello, kAnswer, kProof, kVerdict, kMeeting, kOpen };
 
-  virtual ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  virtual ~Link() = default;
 
   // Sends a message of the handshake, which does not consist of frames.
   void put_raw(const std::byte* data, std::size_t bytes);
@@ -104,7 +116,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::atomic<bool> stream_over{false};
 
  protected:
-  explicit Link(LinkUser& user) noexcept : user_(user) {}
+  explicit Link(LinkUser& user) noexcept : OwnedLink(user) {}
   virtual void start_write(const grpc::ByteBuffer* message) noexcept = 0;
   virtual void start_read(grpc::ByteBuffer* message) noexcept = 0;
   // Makes operations in flight fail.
@@ -117,7 +129,6 @@ class Link : public std::enable_shared_from_this<Link> {
   void done(const std::string& status) noexcept;
   void no_more_writes() noexcept;
 
-  LinkUser& user_;
   grpc::ByteBuffer reading_;
   LinkRef self_;  // until gRPC is done with it
 
