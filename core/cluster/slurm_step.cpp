@@ -224,11 +224,12 @@ Status SlurmStep::share_gpus(const SlurmOptions& options) noexcept {
           gpus, Tasks(static_cast<std::size_t>(most_tasks_)).text);
     }
   }
-  if (int64_t{gpus_per_task_} * most_tasks_ > gpus) {
+  const int64_t needed = int64_t{gpus_per_task_} * most_tasks_;
+  if (needed > gpus) {
     return failed_precondition(
         "gpus_per_task is %d and a host has up to %s, but gpus_per_host is %d. It must be at least %lld.",
         gpus_per_task_, Tasks(static_cast<std::size_t>(most_tasks_)).text, gpus,
-        static_cast<long long>(int64_t{gpus_per_task_} * most_tasks_));
+        static_cast<long long>(needed));
   }
   return kOk;
 }
