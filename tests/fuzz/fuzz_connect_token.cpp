@@ -28,9 +28,10 @@ Request read(std::string_view bytes) {
   return read_request(bytes, kSecret, &from);
 }
 
-// Whether the request contains this token unchanged.
+// Without the name, which a space may follow.
 std::string_view token_of(std::string_view request) {
-  const std::size_t at = request.find("Dist-Token:");
+  constexpr std::string_view kName = "Dist-Token:";
+  const std::size_t at = request.find(kName) + kName.size();
   return request.substr(at, request.find("\r\n", at) - at);
 }
 
