@@ -70,7 +70,8 @@ bool GlooCarrier::start(Meeting meeting) noexcept {
   // join() may have been called already.
   if (ending_) return true;
   meeting_ = std::move(meeting);
-  if (thread_.start(thread_main, this).ok()) {
+  started_ = thread_.start(thread_main, this).ok();
+  if (started_) {
     thread_.name("dist-gloo");
     return true;
   }
@@ -143,7 +144,7 @@ void GlooCarrier::end() noexcept {
   const std::scoped_lock lock(waking_);
   finished_ = true;
   woken_.notify_all();
-  if (!thread_.started()) over_ = true;
+  if (!started_) over_ = true;
   if (context_ != nullptr) context_->give_up();
   if (proof_in_ != nullptr) proof_in_->abortWaitRecv();
 }

@@ -134,7 +134,8 @@ class GlooCarrier final : public Carrier, public ConnectionUser {
   // For the carrier's thread and the threads that start and wake it. Never held while waiting for Gloo.
   std::mutex waking_;
   std::condition_variable woken_;
-  bool begun_ = false;  // the peer has sent something
+  bool started_ = false;  // its thread
+  bool begun_ = false;    // the peer has sent something
   bool finished_ = false;
   std::string why_;
 };

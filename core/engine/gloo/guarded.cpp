@@ -203,29 +203,48 @@ GuardedDevice::GuardedDevice(const std::string& host) {
 // Events that were fetched before the first turn have been handled by the second.
 void GuardedDevice::await_turn() noexcept {
   try {
-    for (int i = 0; i < 2; ++i) turns_.await_next(*device_);
+    for (int i = 0; i < 2; ++i) turns_.await_next(*device_, [] {});
   } catch (...) {
     // Registering something again allocates nothing.
   }
 }
 
+void GuardedDevice::run(const std::function<void()>& job) {
+  std::exception_ptr thrown;
+  turns_.await_next(*device_, [&] {
+    try {
+      job();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  });
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
 void GuardedDevice::Turns::handleEvents(int) {
   const std::scoped_lock lock(mutex_);
+  for (const std::function<void()>* const each : jobs_) (*each)();
+  jobs_.clear();
   ++count_;
   turned_.notify_all();
 }
 
-void GuardedDevice::Turns::await_next(gloo::transport::tcp::Device& device) {
+void GuardedDevice::Turns::await_next(gloo::transport::tcp::Device& device,
+                                      const std::function<void()>& job) {
   std::unique_lock lock(mutex_);
   const uint64_t before = count_;
   device.registerDescriptor(readable.number(), EPOLLIN | EPOLLONESHOT, this);
+  jobs_.push_back(&job);
   turned_.wait(lock, [&] { return count_ != before; });
 }
 
 std::unique_ptr<gloo::transport::Pair>& GuardedContext::createPair(int other) {
   auto& pair = pairs_[static_cast<std::size_t>(other)];
-  pair =
-      std::make_unique<GuardedPair>(this, device_->get().get(), other, getTimeout(), unacknowledged_, user_);
+  // Gloo's constructor already listens. On this thread, nobody can connect before the whole object exists.
+  device_->run([&] {
+    pair = std::make_unique<GuardedPair>(this, device_->get().get(), other, getTimeout(), unacknowledged_,
+                                         user_);
+  });
   return pair;
 }
 

@@ -20,11 +20,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/os/file.hpp"
 #include "core/engine/grpc/piece.hpp"
@@ -62,18 +64,22 @@ class GuardedDevice {
   // with a condition variable without a predicate, which may wake spuriously, or not at all if that thread
   // itself has closed the connection. Must not be called on that thread.
   void await_turn() noexcept;
+  // Runs `job` on Gloo's thread, waits for it, and throws what it throws. Must not be called on that thread.
+  void run(const std::function<void()>& job);
 
  private:
   class Turns final : public gloo::transport::tcp::Handler {
    public:
     void handleEvents(int events) override;
-    void await_next(gloo::transport::tcp::Device& device);
+    // Runs `job` in the next turn, and waits for the end of that turn.
+    void await_next(gloo::transport::tcp::Device& device, const std::function<void()>& job);
     const Descriptor readable = always_readable();
 
    private:
     std::mutex mutex_;
     std::condition_variable turned_;
     uint64_t count_ = 0;
+    std::vector<const std::function<void()>*> jobs_;
   };
   Turns turns_;
   std::shared_ptr<gloo::transport::tcp::Device> device_;
