@@ -22,6 +22,7 @@ const char* unit_name(Unit unit) {
     case Unit::kOfInPlace: return "times_in_place";
     case Unit::kExponent: return "exponent";
     case Unit::kOfC: return "times_c";
+    case Unit::kAboveC: return "us_above_c";
   }
   return "";
 }

@@ -43,7 +43,8 @@ struct Pacing {
 constexpr Pacing kPacing{1, 1, 500}, kBindingPacing{10, 20, 10'000};
 
 double ratio_of(Unit unit, double libdist_us, double other_us, double scale) {
-  if (unit == Unit::kOfC) return other_us / libdist_us / scale;  // libdist, the other one too
+  if (unit == Unit::kOfC) return other_us / libdist_us / scale;             // libdist, the other one too
+  if (unit == Unit::kAboveC) return std::max(other_us - libdist_us, 1e-3);  // judge() divides by it
   if (unit == Unit::kExponent) return std::log(libdist_us / other_us) / std::log(scale);
   return more_is_better(unit) ? scale * other_us / libdist_us : libdist_us / other_us / scale;
 }

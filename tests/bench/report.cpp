@@ -19,6 +19,7 @@ const char* unit_text(Unit unit) {
     case Unit::kOfInPlace: return "place <";
     case Unit::kExponent: return "exp. <";
     case Unit::kOfC: return "C <";
+    case Unit::kAboveC: return "us+C <";
   }
   return "?";
 }

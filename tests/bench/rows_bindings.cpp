@@ -6,14 +6,12 @@
 namespace bench {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
 
-// Python has none, and the empty run has none: each is a thread's wake-up, here a function's call as well.
+// Python has no targets.
 MaybeTarget binding_target(PeerGroup group, const RowSpec& spec) {
-  const bool judged =
-      spec.operation == Operation::kAllReduce && spec.replicas == 2 && group != PeerGroup::kPython;
-  if (!judged) return std::nullopt;
-  return spec.bytes == kMiB ? targets::kBinding1MiB : targets::kBinding4Bytes;
+  if (spec.replicas != 2 || group == PeerGroup::kPython) return std::nullopt;
+  return spec.bytes == kMiB ? targets::kBinding1MiB : targets::kBindingCall;
 }
 
 }  // namespace
@@ -26,7 +24,10 @@ void append_binding_rows(int replicas, std::vector<RowSpec>& rows) {
   };
   add(Threads::kLibrary, Operation::kRun, 0, 0);
   for (const Threads threads : {Threads::kLibrary, Threads::kHost}) {
-    for (const size_t bytes : {sizeof(float), kMiB}) add(threads, Operation::kAllReduce, DIST_F32, bytes);
+    for (const size_t bytes : {sizeof(float), kKiB, kMiB}) {
+      add(threads, Operation::kAllReduce, DIST_F32, bytes);
+    }
+    add(threads, Operation::kBarrier, 0, 0);
   }
 }
 
@@ -38,16 +39,19 @@ void Runner::add_bindings(Row& row) {
   }
   const bool host = spec.bindings == Threads::kHost;
   const Strategy& strategy = this->strategy(spec.replicas, host ? DIST_THREADS_HOST : DIST_THREADS_CALLER);
-  row.add(spec.operation == Operation::kRun
-              ? libdist_run(strategy)
-              : libdist_all_reduce(strategy, row.add_data(spec.dtype, spec.layout), seen_),
-          "libdist from C");
+  switch (spec.operation) {
+    case Operation::kRun: row.add(libdist_run(strategy), "libdist from C"); break;
+    case Operation::kBarrier: row.add(libdist_barrier(strategy, seen_), "libdist from C"); break;
+    default:
+      row.add(libdist_all_reduce(strategy, row.add_data(spec.dtype, spec.layout), seen_), "libdist from C");
+  }
   bindings_.start(spec.replicas);
   const peers::Request request{"",         spec.operation, spec.dtype,
                                spec.bytes, spec.layout,    {spec.pace, most_iterations(row), 1}};
+  const Unit unit = spec.bytes == kMiB ? Unit::kOfC : Unit::kAboveC;
   for (const PeerGroup group : kBindings) {
     for (auto& side : bindings_.sides(group, request, host))
-      row.compare(Unit::kOfC, {row.add(std::move(side))}, binding_target(group, spec), 1, group_word(group));
+      row.compare(unit, {row.add(std::move(side))}, binding_target(group, spec), 1, group_word(group));
   }
   if (row.pairings.empty()) row.skipped = "no binding takes part";
 }

@@ -86,6 +86,8 @@ func answer(benches map[string]*bench, line string) ([]string, error) {
 		samples, err = b.emptyRuns(p)
 	case b != nil && pace == "hot" && operation == "all_reduce" && dtype == "f32" && layout == "in_place":
 		samples, err = b.allReduces(p, numbers[0]/4)
+	case b != nil && pace == "hot" && operation == "barrier":
+		samples, err = b.barriers(p)
 	default:
 		return []string{"@no", "not offered"}, nil
 	}

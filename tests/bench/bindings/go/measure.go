@@ -40,45 +40,67 @@ func (b *bench) allReduces(p plan, elements int) ([]float64, error) {
 	if b.tensors == nil || len(b.tensors.data[0]) != elements {
 		b.tensors = newTensors(b.strategy.NumReplicas(), elements)
 	}
-	b.tensors.expect(p.iterations)
+	t := b.tensors
+	t.expect(p.iterations)
+	samples, err := b.inOneRun(p, t.reset, t.check, func(r *dist.Replica, iterations int) error {
+		data := t.data[r.ID()]
+		for range iterations {
+			if err := dist.AllReduce(r, dist.Sum, data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && t.wrong.Load() != 0 {
+		err = errWrong
+	}
+	return samples, err
+}
+
+// barriers times the calls inside one run.
+func (b *bench) barriers(p plan) ([]float64, error) {
+	nothing := func(int) {}
+	return b.inOneRun(p, nothing, nothing, func(r *dist.Replica, iterations int) error {
+		for range iterations {
+			if err := r.Barrier(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// inOneRun times batches of operations inside one run. Each replica's part is the same as in C: data back, meet, time
+// the operations, compare, meet.
+func (b *bench) inOneRun(p plan, reset, check func(id int), operations func(r *dist.Replica, iterations int) error) ([]float64,
+	error) {
 	watch := make([][]interval, b.strategy.NumReplicas())
 	for id := range watch {
 		watch[id] = make([]interval, p.batches+1)
 	}
 	start := time.Now()
 	err := b.strategy.Run(context.Background(), func(r *dist.Replica) error {
-		return b.replica(r, p, start, watch[r.ID()])
+		for batch := range watch[r.ID()] {
+			reset(r.ID())
+			if err := r.Barrier(); err != nil {
+				return err
+			}
+			begin := time.Since(start)
+			if err := operations(r, p.iterations); err != nil {
+				return err
+			}
+			watch[r.ID()][batch] = interval{begin, time.Since(start)}
+			check(r.ID())
+			if err := r.Barrier(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if b.tensors.wrong.Load() != 0 {
-		return nil, errWrong
-	}
 	return collect(watch, p.iterations), nil
-}
-
-// replica is one replica's part, the same as in C: data back, meet, time the operations, compare, meet.
-func (b *bench) replica(r *dist.Replica, p plan, start time.Time, watch []interval) error {
-	data := b.tensors.data[r.ID()]
-	for batch := range watch {
-		b.tensors.reset(r.ID())
-		if err := r.Barrier(); err != nil {
-			return err
-		}
-		begin := time.Since(start)
-		for range p.iterations {
-			if err := dist.AllReduce(r, dist.Sum, data); err != nil {
-				return err
-			}
-		}
-		watch[batch] = interval{begin, time.Since(start)}
-		b.tensors.check(r.ID())
-		if err := r.Barrier(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 type interval struct{ begin, end time.Duration }

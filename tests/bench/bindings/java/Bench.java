@@ -48,17 +48,17 @@ public final class Bench {
         int elements = Integer.parseInt(words[4]) / Float.BYTES;
         Plan plan = new Plan(Integer.parseInt(words[7]), Integer.parseInt(words[8]));
         boolean reduces = operation.equals("all_reduce") && words[3].equals("f32") && words[5].equals("in_place");
-        if (!words[6].equals("hot") || !reduces && !operation.equals("run")) {
+        if (!words[6].equals("hot") || !reduces && !operation.equals("run") && !operation.equals("barrier")) {
             return List.of("@no", "not offered");
         }
         try {
             if (warm.add(operation + elements)) {
                 for (long begin = System.nanoTime(); System.nanoTime() - begin < WARM_UP_NANOS;) {
-                    samples(reduces, plan, elements);
+                    samples(operation, plan, elements);
                 }
             }
             List<String> times = new ArrayList<>(List.of("@times"));
-            for (double us : samples(reduces, plan, elements)) {
+            for (double us : samples(operation, plan, elements)) {
                 times.add(String.format(Locale.ROOT, "%.4f", us));
             }
             return times;
@@ -67,7 +67,14 @@ public final class Bench {
         }
     }
 
-    private double[] samples(boolean reduces, Plan plan, int elements) throws Tensors.WrongResult {
-        return reduces ? measurement.allReduces(plan, elements) : measurement.emptyRuns(plan);
+    private double[] samples(String operation, Plan plan, int elements) throws Tensors.WrongResult {
+        switch (operation) {
+            case "run":
+                return measurement.emptyRuns(plan);
+            case "barrier":
+                return measurement.barriers(plan);
+            default:
+                return measurement.allReduces(plan, elements);
+        }
     }
 }

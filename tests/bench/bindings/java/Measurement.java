@@ -37,13 +37,33 @@ final class Measurement {
         }
         tensors.expect(plan.iterations());
         Interval[][] watch = new Interval[replicas][plan.batches() + 1];
-        strategy.run(replica -> replica(replica, plan.iterations(), watch[replica.id()]));
+        strategy.run(replica -> reduce(replica, plan.iterations(), watch[replica.id()]));
         tensors.requireRight();
         return collect(watch, plan.iterations());
     }
 
+    /** Times the calls inside one run. */
+    double[] barriers(Plan plan) {
+        Interval[][] watch = new Interval[strategy.numReplicas()][plan.batches() + 1];
+        strategy.run(replica -> meet(replica, plan.iterations(), watch[replica.id()]));
+        return collect(watch, plan.iterations());
+    }
+
+    /** One replica's part, the same as in C: meet, time the operations, meet. */
+    private static void meet(Replica replica, int iterations, Interval[] watch) {
+        for (int batch = 0; batch < watch.length; batch++) {
+            replica.barrier();
+            long begin = System.nanoTime();
+            for (int i = 0; i < iterations; i++) {
+                replica.barrier();
+            }
+            watch[batch] = new Interval(begin, System.nanoTime());
+            replica.barrier();
+        }
+    }
+
     /** One replica's part, the same as in C: data back, meet, time the operations, compare, meet. */
-    private void replica(Replica replica, int iterations, Interval[] watch) {
+    private void reduce(Replica replica, int iterations, Interval[] watch) {
         FloatBuffer data = tensors.data(replica.id());
         for (int batch = 0; batch < watch.length; batch++) {
             tensors.reset(replica.id());

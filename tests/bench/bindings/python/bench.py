@@ -64,6 +64,31 @@ class AllReduces:
         return times
 
 
+class Barriers:
+    """Times the calls inside one run."""
+
+    def __init__(self, strategy):
+        self.strategy = strategy
+
+    def samples(self, iterations, batches):
+        runs = self.strategy.run(lambda replica: self.replica(replica, iterations, batches))
+        return [
+            (max(end for _, end in batch) - max(begin for begin, _ in batch)) / iterations
+            for batch in zip(*runs)
+        ]
+
+    def replica(self, replica, iterations, batches):
+        times = []
+        for _ in range(batches + 1):
+            replica.barrier()
+            begin = time.perf_counter()
+            for _ in range(iterations):
+                replica.barrier()
+            times.append((begin, time.perf_counter()))
+            replica.barrier()
+        return times
+
+
 def measure(operation, request):
     """Microseconds an operation, one sample a batch; the first one is not timed."""
     return [1e6 * sample for sample in operation.samples(request.iterations, request.batches)[1:]]
@@ -78,6 +103,8 @@ def main(replicas):
                 return None
             if request.operation == "run":
                 return EmptyRuns(strategy)
+            if request.operation == "barrier":
+                return Barriers(strategy)
             if request.operation != "all_reduce" or request.dtype != "f32" or not request.in_place:
                 return None
             if request.bytes not in kept:
