@@ -10,7 +10,12 @@
 %inline %{
 struct Callbacks {
   virtual ~Callbacks() {}
+#if defined(SWIGPYTHON)
   virtual int32_t replica(int64_t token, int64_t replica) = 0;
+#else
+  /* id and num_replicas: the replica's, which the language would otherwise ask for in further calls */
+  virtual int32_t replica(int64_t token, int64_t replica, int32_t id, int32_t num_replicas) = 0;
+#endif
   virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
   virtual int64_t merge(int64_t token, int64_t strategy, int64_t args) = 0;
   virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
@@ -86,7 +91,12 @@ template <class Handle> dist_status hand_over(int64_t result, Handle **out) {
 }
 
 static dist_status on_replica(dist_replica *replica, void *token) {
+#if defined(SWIGPYTHON)
   return call(callbacks, &Callbacks::replica, number(token), number(replica));
+#else
+  return call(callbacks, &Callbacks::replica, number(token), number(replica), dist_replica_id(replica),
+              dist_replica_num_replicas(replica));
+#endif
 }
 static dist_status on_values(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out,
                              void *token) {

@@ -45,6 +45,21 @@ static dist_status told(int32_t status) {
 }
 %}
 
+/* ---- Callbacks --------------------------------------------------------------------------------------------------- */
+/* The one director of type Callbacks. generate.sh makes SWIG's callbacks use this variable. SWIG's own code looks the
+   director up in a map under a mutex, and replicas that begin at the same time would wait for each other. */
+%go_import("sync/atomic")
+%insert(go_wrapper) %{
+var theCallbacks atomic.Pointer[_swig_DirectorCallbacks]
+
+// SetCallbacks makes libdist call the methods of v. It must be called once, before any other function.
+func SetCallbacks(v interface{}) {
+	director := NewDirectorCallbacks(v).(*_swig_DirectorCallbacks)
+	theCallbacks.Store(director)
+	Set_callbacks(director)
+}
+%}
+
 /* ---- Handles and tokens ------------------------------------------------------------------------------------------ */
 %define %dist_handle(TYPE)
 %typemap(gotype) TYPE * "int64"

@@ -11,16 +11,28 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// registry maps the tokens that libdist has to callbacks and other objects of the program. Tokens are never
-// reused.
+// registry maps the tokens that libdist has to callbacks and other objects of the program. A token never stands
+// for another object later.
 var registry struct {
 	entries sync.Map // int64 to what was registered
 	last    atomic.Int64
+	// Some of the entries, by the low bits of their tokens, so that a callback finds them without a hash.
+	recent [64]atomic.Pointer[registration]
+}
+
+type registration struct {
+	token int64
+	entry any
+}
+
+func recent(token int64) *atomic.Pointer[registration] {
+	return &registry.recent[token%int64(len(registry.recent))]
 }
 
 func register(entry any) (token int64) {
 	token = registry.last.Add(1)
 	registry.entries.Store(token, entry)
+	recent(token).Store(&registration{token, entry})
 	return token
 }
 
@@ -32,16 +44,25 @@ func registerIf(given bool, entry any) (token int64) {
 	return register(entry)
 }
 
-func forget(token int64) { registry.entries.Delete(token) }
+func forget(token int64) {
+	registry.entries.Delete(token)
+	if known := recent(token).Load(); known != nil && known.token == token {
+		recent(token).CompareAndSwap(known, nil)
+	}
+}
 
 // registered returns the object of a token, or the zero T if there is none or it has another type.
 func registered[T any](token int64) T {
+	if known := recent(token).Load(); known != nil && known.token == token {
+		t, _ := known.entry.(T)
+		return t
+	}
 	entry, _ := registry.entries.Load(token)
 	t, _ := entry.(T)
 	return t
 }
 
-func init() { cdist.Set_callbacks(cdist.NewDirectorCallbacks(callbacks{})) }
+func init() { cdist.SetCallbacks(callbacks{}) }
 
 // callbacks receives the calls of libdist, on any of its threads, through a SWIG director. No panic may
 // escape from it.
@@ -109,6 +130,7 @@ func onGoroutine(native int64, replica int, fn func() error) error {
 
 // failures keeps the errors that callbacks returned until the calls that used them return.
 type failures struct {
+	some atomic.Bool
 	mu   sync.Mutex
 	list []failure
 }
@@ -159,6 +181,7 @@ func (f *failures) fail(err error) int {
 		f.list = append(f.list[:0], f.list[mostFailures/2:]...)
 	}
 	f.list = append(f.list, failure{err, Code(status), text})
+	f.some.Store(true)
 	return status
 }
 

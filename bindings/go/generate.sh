@@ -19,6 +19,7 @@ fi
 generate() {
   swig -go -cgo -intgosize 64 -c++ -package cdist -module cdist -I../include \
     -o "$1/cdist_wrap.cxx" -outdir "$1" dist.i
+  sed -i 's/swigDirectorLookup(swig_c)\.(\*_swig_DirectorCallbacks)/theCallbacks.Load()/' "$1/cdist.go" # see dist_go.i
 }
 
 if [ "${1:-}" = --check ]; then

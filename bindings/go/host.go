@@ -186,7 +186,7 @@ func (s *Strategy) Enter(id int) (*Replica, error) {
 	}
 	r := newReplica(replica, s, &failures{})
 	r.host = true
-	s.inside.enter(id)
+	s.entered.enter(id)
 	return r, nil // Leave ends the use of the strategy
 }
 
@@ -207,9 +207,8 @@ func (r *Replica) Leave(err error) error {
 	}
 	result := r.shared.own(cdist.Dist_replica_leave(r.native, status))
 	r.end()
-	r.strategy.drop()
-	r.strategy.running.drop()
-	r.strategy.inside.leave(r.id)
+	r.strategy.dropRun(nil)
+	r.strategy.entered.leave(r.id)
 	r.strategy.hasLeft()
 	runtime.UnlockOSThread()
 	return result
@@ -239,7 +238,7 @@ func (r *run) watch() (stop func()) {
 func (r *run) cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.entered > 0 && r.left < len(r.failed) {
+	if r.entered() && !r.left() {
 		_ = cdist.Dist_strategy_cancel(r.native) // fails only for NULL
 	}
 }

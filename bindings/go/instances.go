@@ -80,9 +80,9 @@ func (i *instances) call(native int64, fn func(r *Replica) error) (status int) {
 
 // alone calls a function of a replica that has no peers and that C code has called.
 func (s *Strategy) alone(r *Replica, fn func(r *Replica) error) error {
-	s.inside.enter(r.id)
+	s.entered.enter(r.id)
 	defer s.hasLeft()
-	defer s.inside.leave(r.id)
+	defer s.entered.leave(r.id)
 	defer r.end()
 	if s.hop {
 		return onGoroutine(r.native, r.id, func() error { return fn(r) })

@@ -74,8 +74,7 @@ func (b *Batcher) Submit(ctx context.Context, userData any, options ItemOptions)
 	if item.work = work; err != nil {
 		forget(item.token)
 		close(item.done) // as in Strategy.Submit
-		b.strategy.drop()
-		b.strategy.running.drop()
+		b.strategy.dropRun(nil)
 		return nil, err
 	}
 	if item.ctx.Done() != nil {
@@ -229,8 +228,7 @@ func (i *Item) arrived(work int64) {
 		i.stop()
 	}
 	i.err = resultOf(i.ctx, native, own, "the context ended the item")
-	i.strategy.drop()
-	i.strategy.running.drop()
+	i.strategy.dropRun(nil)
 	forget(i.token) // as in Request.arrived
 	close(i.done)
 }

@@ -52,6 +52,11 @@ func (o *object) open(native int64, destroy func(int64), owner any) {
 func (o *object) take() (native int64, open bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.takeLocked()
+}
+
+// takeLocked is take for a holder of o.mu.
+func (o *object) takeLocked() (native int64, open bool) {
 	for o.ending && !o.shut {
 		o.idle.Wait()
 	}
@@ -65,15 +70,20 @@ func (o *object) take() (native int64, open bool) {
 // drop ends a use.
 func (o *object) drop() {
 	o.mu.Lock()
-	o.users--
-	end := o.closed && o.users == 0
-	if o.idle != nil {
-		o.idle.Broadcast()
-	}
+	end := o.dropLocked()
 	o.mu.Unlock()
 	if end {
 		o.end()
 	}
+}
+
+// dropLocked is drop for a holder of o.mu. It reports whether the holder must call end, without the lock.
+func (o *object) dropLocked() (end bool) {
+	o.users--
+	if o.idle != nil {
+		o.idle.Broadcast()
+	}
+	return o.closed && o.users == 0
 }
 
 func (o *object) inUse() int {
@@ -151,6 +161,7 @@ type uses struct {
 	err     error
 	few     [4]*object
 	held    []*object
+	run     *Strategy // held by running; nil: none
 	pins    runtime.Pinner
 	numbers []int64
 }
@@ -162,7 +173,7 @@ func (u *uses) take(o *object, what string) int64 {
 	}
 	native, open := o.take()
 	if !open {
-		u.err = newError(ErrFailedPrecondition, "the %s is closed: make a new one", what)
+		u.err = errClosed(what)
 		return 0
 	}
 	if u.held == nil {
@@ -178,7 +189,15 @@ func (u *uses) end() {
 		o.drop()
 	}
 	u.held = nil
+	if u.run != nil {
+		u.run.dropRun(nil)
+		u.run = nil
+	}
 	u.pins.Unpin()
+}
+
+func errClosed(what string) error {
+	return newError(ErrFailedPrecondition, "the %s is closed: make a new one", what)
 }
 
 func (u *uses) fail(err error) {
@@ -235,13 +254,18 @@ func (u *uses) busy(s *Strategy) int64 {
 	return u.take(&s.object, "strategy")
 }
 
-// running is strategy for a run.
+// running is strategy for a run. A caller that keeps the use does not call end, and calls dropRun later.
 func (u *uses) running(s *Strategy) int64 {
-	if s == nil {
+	if s == nil || u.err != nil {
 		return 0
 	}
-	u.take(&s.running, "strategy")
-	return u.take(&s.object, "strategy")
+	native, err := s.takeRun(nil)
+	if err != nil {
+		u.err = err
+		return 0
+	}
+	u.run = s
+	return native
 }
 
 func (u *uses) value(v *Value) int64 {

@@ -27,7 +27,7 @@ type Replica struct {
 	works sync.Map // *Work that it began: they must not end by the garbage collector while it runs
 }
 
-// replicas maps handles to the *Replica whose function runs.
+// replicas maps handles to the *Replica whose function runs, except for the replicas of runs: their strategy has those.
 var replicas sync.Map // int64 to *Replica
 
 // ID returns this replica's id in 0 to NumReplicas()-1, which is its rank in every collective. For a logical
@@ -125,6 +125,11 @@ func replicaOf(native int64) *Replica {
 	s := strategyOf(cdist.Dist_replica_strategy(native))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, r := range s.inside {
+		if known := r.replica(native); known != nil {
+			return known
+		}
+	}
 	if s.replica == nil || s.replica.native != native { // another thread's, at the same address
 		s.replica = &Replica{native: native, id: cdist.Dist_replica_id(native), strategy: s, shared: &failures{}}
 	}
@@ -136,10 +141,10 @@ func replicaOf(native int64) *Replica {
 var errTooLate = newError(ErrDeadlineExceeded, "the run was over before this replica began")
 
 // Replica is called by libdist on every replica's thread.
-func (callbacks) Replica(token, replica int64) int {
+func (callbacks) Replica(token, replica int64, id, _ int) int {
 	switch r := registered[any](token).(type) {
 	case *run:
-		return r.call(replica, func(replica *Replica) error { return r.fn(replica) })
+		return r.callAs(replica, id, nil)
 	case *Request:
 		return r.call(replica)
 	}
@@ -177,25 +182,40 @@ func (callbacks) Values(token, replica, args, kwargs int64) int64 {
 	return out
 }
 
-// call runs the program's function as one replica and returns the status for its peers.
+// call runs a function as one replica and returns the status for its peers.
 func (r *run) call(native int64, fn func(*Replica) error) (status int) {
-	replica := newReplica(native, r.strategy, &r.shared)
-	replica.ctx = r.ctx
-	defer r.leave(replica.id)
-	defer replica.end()
-	if refused := r.enter(replica); refused {
-		return r.fail(replica.id, notBegun(r.ctx))
+	return r.callAs(native, cdist.Dist_replica_id(native), fn)
+}
+
+// callAs is call for a replica whose id is known. If fn is nil, it runs the run's ReplicaFunc.
+func (r *run) callAs(native int64, id int, fn func(*Replica) error) (status int) {
+	turn := r.turn.Load() // first: this goroutine sees what Run has written
+	if fn == nil {
+		fn = r.fn
 	}
-	guard := onNative
-	if r.strategy.threads == Goroutines {
-		guard = protect
-	} else if r.strategy.hop {
-		guard = func(id int, fn func() error) error { return onGoroutine(native, id, fn) }
+	replica := &Replica{native: native, id: id, strategy: r.strategy, shared: &r.shared, ctx: r.ctx}
+	defer r.leave(replica, turn)
+	if !r.enter(replica) {
+		return r.fail(id, notBegun(r.ctx))
 	}
-	if err := guard(replica.id, func() error { return fn(replica) }); err != nil {
-		return r.fail(replica.id, err)
+	var err error
+	switch {
+	case r.strategy.threads == Goroutines:
+		err = protect(id, func() error { return fn(replica) })
+	case r.strategy.hop:
+		err = onGoroutineAs(replica, fn)
+	default:
+		err = onNative(id, func() error { return fn(replica) })
+	}
+	if err != nil {
+		return r.fail(id, err)
 	}
 	return 0
+}
+
+// onGoroutineAs is onGoroutine for a replica's function.
+func onGoroutineAs(replica *Replica, fn func(*Replica) error) error {
+	return onGoroutine(replica.native, replica.id, func() error { return fn(replica) })
 }
 
 // fail keeps a replica's own error for Run and passes it to libdist, on this replica's thread.
@@ -206,42 +226,60 @@ func (r *run) fail(id int, err error) int {
 	return tell(err)
 }
 
-func (r *run) enter(replica *Replica) (refused bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.entered == 0 {
-		if r.strategy.threads != Goroutines { // which libdist does not re-form for, and which read it
-			r.first = r.strategy.firstReplica(cdist.Dist_replica_strategy(replica.native))
+// enter records that a replica is inside, and reports whether its function is to be called.
+func (r *run) enter(replica *Replica) bool {
+	if r.strategy.hasPeers() && r.strategy.threads != Goroutines { // which libdist does not re-form for, and which read it
+		r.mu.Lock()
+		if !r.placed {
+			r.placed, r.first = true, r.strategy.firstReplica(cdist.Dist_replica_strategy(replica.native))
 		}
-		r.refused = r.ctx.Err() != nil
+		r.mu.Unlock()
 	}
 	replica.place = replica.id - r.first
-	r.inside[replica.place] = true
-	r.entered++
-	r.coming = false
-	return r.refused
+	r.places[replica.place].inside.Store(replica) // before the context is checked: if it ends later, cancel() finds the replica
+	if r.ctx.Done() != nil {
+		verdict := int32(acceptedRun)
+		if r.ctx.Err() != nil {
+			verdict = refusedRun
+		}
+		r.verdict.CompareAndSwap(undecidedRun, verdict)
+	}
+	return r.verdict.Load() != refusedRun
 }
 
-func (r *run) leave(id int) {
-	r.mu.Lock()
-	r.inside[id-r.first] = false
-	r.left++
-	last := r.overdue && r.left == len(r.failed)
-	r.mu.Unlock()
-	if last {
-		r.strategy.inside.remove(r)
+// leave records that a replica's function has returned.
+func (r *run) leave(replica *Replica, turn int64) {
+	replica.ended.Store(true)
+	s := r.strategy
+	if s.threads == Goroutines { // a cancel under way keeps the last one inside
+		r.mu.Lock()
+		defer r.mu.Unlock()
 	}
-	r.strategy.hasLeft()
+	place := &r.places[replica.place]
+	place.left.Store(turn)
+	place.inside.Store(nil)
+	if r.overdue.Load() && r.left() {
+		s.forgetRun(r)
+	}
+	s.hasLeft()
 }
 
 // insideNow returns the replicas whose functions have not returned.
 func (r *run) insideNow() (ids []int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, inside := range r.inside {
-		if inside {
-			ids = append(ids, r.first+i)
+	for i := range r.places {
+		if replica := r.places[i].inside.Load(); replica != nil {
+			ids = append(ids, replica.id)
 		}
 	}
 	return ids
+}
+
+// replica returns the replica of a handle if it is inside.
+func (r *run) replica(native int64) *Replica {
+	for i := range r.places {
+		if replica := r.places[i].inside.Load(); replica != nil && replica.native == native {
+			return replica
+		}
+	}
+	return nil
 }

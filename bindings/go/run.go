@@ -5,8 +5,8 @@ package dist
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"libdist.example/dist/internal/cdist"
@@ -31,26 +31,50 @@ type RunOptions struct {
 	BucketizingDynamicShape bool
 }
 
-// run is one call of Strategy.Run or RunValues: the state that its replicas share.
+// run is one call of Strategy.Run or RunValues: the state that its replicas share. If a run succeeds, the next one
+// of its strategy uses the same object again, with its token and its canceller.
+//
+// An empty run takes less than a microsecond, so a replica takes no lock and writes only to its own cache line.
 type run struct {
+	// Written by Run and read by replicas: as few cache lines as possible.
+	turn     atomic.Int64 // how many runs have used this object
 	ctx      context.Context
 	strategy *Strategy
 	native   int64
 	fn       ReplicaFunc
 	values   ValuesFunc
-	failed   []error  // one for each replica of this worker, written by it alone
-	shared   failures // of functions that replicas gave to libdist
+	first    int // the id of this worker's first replica: it may be another one when the run begins (ReformAtNextRun)
 
-	mu      sync.Mutex
-	first   int // the id of this worker's first replica: it may be another one when the run begins (ReformAtNextRun)
-	ender   *canceller
-	coming  bool   // no function has begun: libdist may not know it yet
-	inside  []bool // one for each replica of this worker: its function has begun and has not returned
-	entered int
-	left    int
-	refused bool // the context ended before a replica was in: fn is not called
-	overdue bool // Run has returned, and replicas are still inside
+	// Rarely written.
+	token   int64        // 0: none
+	places  []placement  // one for each replica of this worker
+	verdict atomic.Int32 // whether the functions are called
+	overdue atomic.Bool  // Run has returned, and replicas are still inside
+	mu      sync.Mutex   // of failed, and of first until placed
+	placed  bool         // first is that of the workers that take part
+	failed  []error      // one for each replica of this worker
+	shared  failures     // of functions that replicas gave to libdist
+	_       [64]byte
+
+	// Not read by replicas.
+	atWill *canceller // for runs whose context never ends; nil: none yet
+	coming bool       // by the strategy's mu: Run has not returned
+	ender  *canceller
 }
+
+// placement is the place of one replica in a run.
+type placement struct {
+	inside atomic.Pointer[Replica] // while its function runs
+	left   atomic.Int64            // the turn of the latest run in which its function has returned
+	_      [48]byte
+}
+
+// A run does not call its functions if its context ended before the first replica was in.
+const (
+	undecidedRun = iota
+	acceptedRun
+	refusedRun
+)
 
 // Run calls fn once on every replica of this worker, concurrently, and waits for all of them.
 //
@@ -71,14 +95,14 @@ type run struct {
 // other cases, and in other callbacks of libdist, C code waits below the callback for a return that would
 // never happen, so the process ends with a message.
 func (s *Strategy) Run(ctx context.Context, fn ReplicaFunc) error {
-	return s.run(&run{ctx: ctx, fn: fn}, func(r *run, token, cancel int64) error {
+	return s.run(ctx, fn, nil, func(r *run, cancel int64) error {
 		switch {
 		case s != nil && s.threads == Goroutines && fn != nil:
 			return r.onGoroutines()
 		case cancel != 0:
-			return cdist.Run_until(r.native, token, cancel)
+			return cdist.Run_until(r.native, r.token, cancel)
 		}
-		return cdist.Dist_run(r.native, token, cdist.SwigcptrDist_run_options(0))
+		return cdist.Dist_run(r.native, r.token, cdist.SwigcptrDist_run_options(0))
 	})
 }
 
@@ -107,9 +131,9 @@ func (s *Strategy) RunValues(ctx context.Context, fn ValuesFunc, args *Value, op
 	native := options.native()
 	defer cdist.DeleteDist_run_options(native)
 	var out int64
-	err = s.run(&run{ctx: ctx, values: fn}, func(r *run, token, cancel int64) error {
+	err = s.run(ctx, nil, fn, func(r *run, cancel int64) error {
 		native.SetCancel(cancel)
-		return cdist.Dist_run_values(r.native, token, argsHandle, kwargsHandle, native, &out)
+		return cdist.Dist_run_values(r.native, r.token, argsHandle, kwargsHandle, native, &out)
 	})
 	if err != nil {
 		return nil, err
@@ -151,89 +175,166 @@ func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, er
 	return results, nil
 }
 
-func (s *Strategy) run(r *run, call func(r *run, token, cancel int64) error) error {
-	r.ctx = contextOr(r.ctx)
-	if r.ctx.Err() != nil && !s.hasPeers() { // who have to hear of it
-		return notBegun(r.ctx)
+func (s *Strategy) run(ctx context.Context, fn ReplicaFunc, values ValuesFunc, call func(r *run, cancel int64) error) error {
+	ctx = contextOr(ctx)
+	if ctx.Err() != nil && !s.hasPeers() { // who have to hear of it
+		return notBegun(ctx)
 	}
-	var u uses
-	defer u.end()
-	r.strategy = s
-	r.failed = make([]error, s.numLocal())
-	r.inside = make([]bool, len(r.failed))
-	if s != nil {
-		r.coming = s.threads != Goroutines
-		s.inside.add(r) // before it has the strategy, so that no Shutdown misses it
-	}
-	if r.native = u.running(s); r.native != 0 {
-		r.first = s.firstReplica(r.native)
-	}
-	cancel, err := r.cancellable(&u)
+	r := s.newRun(fn != nil || values != nil)
+	r.ctx, r.strategy, r.fn, r.values = ctx, s, fn, values
+	cancel, err := r.canceller()
 	if err != nil {
-		if s != nil {
-			s.inside.remove(r)
-		}
+		r.forget()
 		return err
 	}
-	token := registerIf(r.fn != nil || r.values != nil, r)
-	err = fromNative(call(r, token, cancel.handle()))
-	r.come()
-	if r.over(err) {
-		forget(token)
-		cancel.end()
-		if s != nil {
-			s.inside.remove(r)
+	if s != nil {
+		r.first = s.first
+	}
+	r.turn.Add(1) // replicas see what has been written so far, and entered() means this run
+	if s != nil {
+		if r.native, err = s.takeRun(r); err != nil {
+			r.end(cancel)
+			return err
 		}
+		if s.hasPeers() {
+			r.place(s.firstReplica(r.native))
+		}
+	}
+	err = fromNative(call(r, cancel.handle()))
+	if s == nil {
+		r.end(cancel)
+		return err
+	}
+	if err == nil {
+		s.dropRun(r)
+		r.endWell(s, cancel)
+		return nil
+	}
+	s.known(r)
+	if r.over(err) {
+		r.end(cancel)
+		s.dropRun(r)
 	} else { // replicas are still inside, after a deadline
-		s.held.add(token)
+		s.held.add(r.token)
 		cancel.endInside()
+		s.dropRun(nil)
 	}
-	err = byContext(r.ctx, r.result(err))
-	runtime.KeepAlive(s)
-	return err
+	return byContext(ctx, r.result(err))
 }
 
-// cancellable returns what cancels the run when its context ends or a Shutdown ends it.
-func (r *run) cancellable(u *uses) (*canceller, error) {
-	if u.err != nil {
-		return nil, u.err
+// newRun returns a run of a strategy, which may be nil. Unless the program has given no function, the run has a
+// token.
+func (s *Strategy) newRun(given bool) *run {
+	if s != nil && given {
+		if r := s.held.spare.Swap(nil); r != nil {
+			return r
+		}
 	}
+	r := &run{failed: make([]error, s.numLocal()), places: make([]placement, s.numLocal())}
+	r.token = registerIf(given, r)
+	return r
+}
+
+// canceller returns what cancels the run when its context ends or a Shutdown ends it; nil for a run on goroutines
+// whose context never ends.
+func (r *run) canceller() (*canceller, error) {
 	cancel, err := cancelWith(r.ctx)
-	if r.coming && cancel == nil && err == nil {
-		cancel, err = cancelAtWill()
+	if cancel == nil && err == nil && r.strategy != nil && r.strategy.threads != Goroutines {
+		if r.atWill == nil {
+			r.atWill, err = cancelAtWill()
+		}
+		cancel = r.atWill
 	}
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.ender = cancel
-	return cancel, nil
+	return cancel, err
 }
 
-// come records that libdist knows the run, or knew it.
-func (r *run) come() {
+// place sets the id of this worker's first replica.
+func (r *run) place(first int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.coming = false
+	r.first = first
 }
 
-// endComing cancels the run if libdist may not know it yet, and reports whether that is so.
+// endComing cancels the run if libdist may not know it yet, and reports whether that is so. The strategy's mu is
+// held.
 func (r *run) endComing() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.coming && r.ender != nil {
+	if !r.coming || r.entered() {
+		return false
+	}
+	if r.ender != nil {
 		r.ender.askFor("Strategy.Shutdown")
 	}
-	return r.coming
+	return true
+}
+
+// entered reports whether the function of a replica has begun.
+func (r *run) entered() bool {
+	turn := r.turn.Load()
+	for i := range r.places {
+		if place := &r.places[i]; place.inside.Load() != nil || place.left.Load() == turn {
+			return true
+		}
+	}
+	return false
+}
+
+// left reports whether the functions of all replicas have returned. This goroutine then sees what they have
+// written.
+func (r *run) left() bool {
+	turn := r.turn.Load()
+	for i := range r.places {
+		if r.places[i].left.Load() != turn {
+			return false
+		}
+	}
+	return true
 }
 
 // over reports whether no replica can start any more.
 func (r *run) over(err error) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.overdue = errors.Is(err, ErrDeadlineExceeded) && r.left < len(r.failed) && r.entered > 0
-	return !r.overdue
+	if !errors.Is(err, ErrDeadlineExceeded) || !r.entered() {
+		return true
+	}
+	r.overdue.Store(true)
+	return r.left() // else the last one to leave finds it overdue
+}
+
+// end ends a run that no replica can start any more.
+func (r *run) end(cancel *canceller) {
+	if cancel != r.atWill {
+		cancel.end()
+	}
+	r.forget()
+}
+
+// forget ends what a run keeps for the next one.
+func (r *run) forget() {
+	forget(r.token)
+	r.atWill.end()
+}
+
+// endWell ends a run of s that has succeeded, and keeps it for the next one.
+func (r *run) endWell(s *Strategy, cancel *canceller) {
+	if cancel != r.atWill {
+		cancel.end()
+	}
+	if raceDetector { // which does not see that libdist's threads have ended their parts
+		r.left()
+	}
+	if s.threads == Goroutines || s.borrowed || r.atWill == nil || r.atWill.spent || r.shared.some.Load() {
+		r.forget()
+		return
+	}
+	// The registry refers to r, which must not keep objects of the program alive.
+	r.ctx, r.strategy, r.fn, r.values, r.ender = nil, nil, nil, nil, nil
+	if r.placed {
+		r.placed = false
+	}
+	if r.verdict.Load() != undecidedRun {
+		r.verdict.Store(undecidedRun)
+	}
+	s.held.keepRun(r)
 }
 
 // result selects the error that Run returns: that of the replica that the report names, as its function

@@ -13,37 +13,11 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// insiders are the runs of a strategy whose functions have not all returned, and replicas that entered with
-// Enter.
+// insiders are the replicas of a strategy that are inside without a run of Run: those that entered with Enter, and
+// instances.
 type insiders struct {
 	mu      sync.Mutex
-	runs    map[*run]struct{}
 	entered map[int]struct{}
-}
-
-func (i *insiders) add(r *run) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.runs == nil {
-		i.runs = map[*run]struct{}{}
-	}
-	i.runs[r] = struct{}{}
-}
-
-func (i *insiders) remove(r *run) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.runs, r)
-}
-
-// endComing cancels the runs that libdist may not know yet, and reports whether there are any.
-func (i *insiders) endComing() (some bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for r := range i.runs {
-		some = r.endComing() || some
-	}
-	return some
 }
 
 func (i *insiders) enter(id int) {
@@ -61,15 +35,67 @@ func (i *insiders) leave(id int) {
 	delete(i.entered, id)
 }
 
-// ids returns the replicas whose functions have not returned, in ascending order.
-func (i *insiders) ids() []int {
+func (i *insiders) ids() (all []int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var all []int
 	for id := range i.entered {
 		all = append(all, id)
 	}
-	for r := range i.runs {
+	return all
+}
+
+// takeRun begins a use of the strategy by a run, which a Shutdown finds from then on; r may be nil.
+func (s *Strategy) takeRun(r *run) (native int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	native, open := s.takeLocked()
+	if !open {
+		return 0, errClosed("strategy")
+	}
+	s.runs++
+	if r != nil {
+		r.coming = s.threads != Goroutines
+		s.inside = append(s.inside, r)
+	}
+	return native, nil
+}
+
+// dropRun ends a use of the strategy by a run; r may be nil.
+func (s *Strategy) dropRun(r *run) {
+	s.mu.Lock()
+	s.removeRun(r)
+	s.runs--
+	end := s.dropLocked()
+	s.mu.Unlock()
+	if end {
+		s.end()
+	}
+}
+
+// known records that libdist knows a run, or knew it: nothing cancels the run by its canceller any more.
+func (s *Strategy) known(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.coming = false
+}
+
+// forgetRun removes a run whose last replica has left after Run has returned.
+func (s *Strategy) forgetRun(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removeRun(r)
+}
+
+func (s *Strategy) removeRun(r *run) {
+	if at := slices.Index(s.inside, r); at >= 0 {
+		s.inside = slices.Delete(s.inside, at, at+1)
+	}
+}
+
+// insideNow returns the replicas whose functions have not returned, in ascending order. s.mu is held.
+func (s *Strategy) insideNow() []int {
+	all := s.entered.ids()
+	for _, r := range s.inside {
 		all = append(all, r.insideNow()...)
 	}
 	slices.Sort(all)
@@ -113,7 +139,7 @@ func (s *Strategy) Shutdown(ctx context.Context) error {
 		return err
 	}
 	for {
-		stuck := s.inside.ids()
+		stuck := s.insideNow()
 		if len(stuck) == 0 {
 			return nil
 		}
@@ -155,7 +181,7 @@ func (s *Strategy) endOthers(ctx context.Context) error {
 	if s.hasPeers() {
 		defer s.wakeOften()()
 	}
-	for s.users > s.running.inUse() { // questions are short; libdist ends runs, and nothing else
+	for s.users > s.runs { // questions are short; libdist ends runs, and nothing else
 		if ctx.Err() != nil {
 			report := newError(ErrFailedPrecondition, "a call that was given a function has not returned, and is no run")
 			report.cause = why(ctx)
@@ -172,11 +198,17 @@ func (s *Strategy) endOthers(ctx context.Context) error {
 // endComing cancels runs of which no function has started. libdist cancels the other runs, but may not know
 // these yet, and must not take the strategy from them. s.mu is held.
 func (s *Strategy) endComing() {
-	if !s.inside.endComing() {
+	endAll := func() (some bool) {
+		for _, r := range s.inside {
+			some = r.endComing() || some
+		}
+		return some
+	}
+	if !endAll() {
 		return
 	}
 	defer s.wakeOften()()
-	for s.inside.endComing() {
+	for endAll() {
 		s.idle.Wait()
 	}
 }

@@ -79,12 +79,20 @@ type Options struct {
 // same time.
 type Strategy struct {
 	object
+	// Guarded by mu, like the users, of which runs are a part: runs, requests, and replicas that came by Enter. Close
+	// refuses while there are any, and Shutdown ends them.
+	runs   int
+	inside []*run // runs whose functions have not all returned
+	_      [64]byte
+
+	// Replicas read the rest while runs begin and end.
 	replicas int // of all workers, before the first Reform
 	local    int // of this worker
 	first    int // the id of the first of these, as replicas
 	threads  Threads
 	hop      bool
 	borrowed bool
+	groups   atomic.Bool // its groups are there until they are closed
 
 	functions   *hostCall // of Options.Functions
 	crossDevice *hostCall // of Options.CrossDevice
@@ -92,17 +100,15 @@ type Strategy struct {
 	resolverHosts []*hostAnswer // of Options.ClusterResolver
 
 	coordinator *sharedCoordinator
+	held        *holdings
 
-	functionsRun object      // calls in which functions of the program's run: Close refuses, as it may be one of those
-	running      object      // runs, and replicas that came by Enter: Close refuses, Shutdown ends them
-	entering     int         // goroutines that are coming into a run, by mu
-	inside       insiders    // those whose functions have not returned
-	groups       atomic.Bool // its groups are there until they are closed
+	functionsRun object   // calls in which functions of the program's run: Close refuses, as it may be one of those
+	entering     int      // goroutines that are coming into a run, by mu
+	entered      insiders // replicas without a run whose functions have not returned
 
 	replica *Replica // of a default strategy, outside of runs
 
 	hosts sync.Mutex // with Goroutines: the one Run that is under way
-	held  *holdings
 }
 
 // holdings are the objects that end with a strategy.
@@ -112,6 +118,25 @@ type holdings struct {
 	calls     *hostCall // of Options.CrossDevice
 	variables []int64   // of the strategy's own, those that were looked into
 	instances *instances
+
+	spare atomic.Pointer[run] // for the next run; nil: none
+	over  atomic.Bool
+}
+
+// keepRun keeps a run for the next one, unless there is another or the strategy has ended.
+func (h *holdings) keepRun(r *run) {
+	if !h.spare.CompareAndSwap(nil, r) {
+		r.forget()
+	}
+	if h.over.Load() {
+		h.endSpare()
+	}
+}
+
+func (h *holdings) endSpare() {
+	if r := h.spare.Swap(nil); r != nil {
+		r.forget()
+	}
 }
 
 // keep registers an object that ends with the strategy.
@@ -138,6 +163,8 @@ func (s *Strategy) ends(variable int64) {
 
 // end releases all of them. window handles the variables for which the program has views.
 func (h *holdings) end(window func(variable int64)) {
+	h.over.Store(true)
+	h.endSpare()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, variable := range h.variables {
@@ -296,7 +323,7 @@ func (s *Strategy) Close() error {
 		if s.borrowed {
 			return errBorrowed
 		}
-		if s.functionsRun.inUse() > 0 || s.running.inUse() > 0 {
+		if s.functionsRun.inUse() > 0 || s.runs > 0 {
 			return newError(ErrFailedPrecondition,
 				"a run or a request is under way: close the strategy after Run has returned, or Shutdown")
 		}

@@ -259,8 +259,7 @@ func (r *Request) arrived(work int64) {
 		r.stop()
 	}
 	r.err = err
-	r.strategy.drop()
-	r.strategy.running.drop()
+	r.strategy.dropRun(nil)
 	forget(r.token) // after the uses: who closes the strategy finds it as long as there are any
 	close(r.done)
 	if to := r.options.Completions; to != nil {

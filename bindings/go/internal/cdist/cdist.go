@@ -1564,7 +1564,7 @@ extern swig_type_2 _wrap_memory_counter_cdist_352ddd8b3cac847c(void);
 extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_352ddd8b3cac847c(int);
 extern void _wrap_DeleteDirectorCallbacks_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_delete_Callbacks_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_intgo _wrap_Callbacks_replica_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_3 arg2, swig_type_4 arg3);
+extern swig_intgo _wrap_Callbacks_replica_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_3 arg2, swig_type_4 arg3, swig_intgo arg4, swig_intgo arg5);
 extern swig_type_5 _wrap_Callbacks_values_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3, swig_type_8 arg4, swig_type_9 arg5);
 extern swig_type_10 _wrap_Callbacks_merge_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_11 arg2, swig_type_12 arg3, swig_type_13 arg4);
 extern swig_intgo _wrap_Callbacks_update_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_14 arg2, swig_type_15 arg3, swig_type_16 arg4);
@@ -2537,6 +2537,7 @@ import "C"
 import "unsafe"
 import _ "runtime/cgo"
 import "sync"
+import "sync/atomic"
 
 
 type _ unsafe.Pointer
@@ -3695,6 +3696,16 @@ func Told(arg1 int) (_swig_ret error) {
 }
 
 
+var theCallbacks atomic.Pointer[_swig_DirectorCallbacks]
+
+// SetCallbacks makes libdist call the methods of v. It must be called once, before any other function.
+func SetCallbacks(v interface{}) {
+	director := NewDirectorCallbacks(v).(*_swig_DirectorCallbacks)
+	theCallbacks.Store(director)
+	Set_callbacks(director)
+}
+
+
 func swigTexts(texts []string) string {
 	var all []byte
 	for _, text := range texts {
@@ -3746,21 +3757,21 @@ func Swiggo_DeleteDirector_Callbacks_cdist_352ddd8b3cac847c(c int) {
 }
 
 type _swig_DirectorInterfaceCallbacksReplica interface {
-	Replica(int64, int64) int
+	Replica(int64, int64, int, int) int
 }
 
-func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64) int {
+func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64, id int, num_replicas int) int {
 	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksReplica); swig_ok {
-		return swig_g.Replica(token, replica)
+		return swig_g.Replica(token, replica, id, num_replicas)
 	}
 	panic("call to pure virtual method")
 }
 
 //export Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c
-func Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int64) (swig_result int) {
+func Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int64, id int, num_replicas int) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
-	swig_r = swig_p.Replica(token, replica)
+	swig_p := theCallbacks.Load()
+	swig_r = swig_p.Replica(token, replica, id, num_replicas)
 	return swig_r
 }
 
@@ -3778,7 +3789,7 @@ func (swig_p *_swig_DirectorCallbacks) Values(token int64, replica int64, args i
 //export Swig_DirectorCallbacks_callback_values_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_values_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Values(token, replica, args, kwargs)
 	return swig_r
 }
@@ -3797,7 +3808,7 @@ func (swig_p *_swig_DirectorCallbacks) Merge(token int64, strategy int64, args i
 //export Swig_DirectorCallbacks_callback_merge_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_merge_cdist_352ddd8b3cac847c(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Merge(token, strategy, args)
 	return swig_r
 }
@@ -3816,7 +3827,7 @@ func (swig_p *_swig_DirectorCallbacks) Update(token int64, copy int64, args int6
 //export Swig_DirectorCallbacks_callback_update_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_update_cdist_352ddd8b3cac847c(swig_c int, token int64, copy int64, args int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Update(token, copy, args)
 	return swig_r
 }
@@ -3836,7 +3847,7 @@ func (swig_p *_swig_DirectorCallbacks) Update_values(token int64, replica int, d
 func Swig_DirectorCallbacks_callback_update_values_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 
   _swig_i_2 = swigCopyString(device)
 
@@ -3858,7 +3869,7 @@ func (swig_p *_swig_DirectorCallbacks) Source(token int64, index int64) int64 {
 //export Swig_DirectorCallbacks_callback_source_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_source_cdist_352ddd8b3cac847c(swig_c int, token int64, index int64) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Source(token, index)
 	return swig_r
 }
@@ -3878,7 +3889,7 @@ func (swig_p *_swig_DirectorCallbacks) File_source(token int64, file int64, name
 func Swig_DirectorCallbacks_callback_file_source_cdist_352ddd8b3cac847c(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 
   _swig_i_2 = swigCopyString(name)
 
@@ -3900,7 +3911,7 @@ func (swig_p *_swig_DirectorCallbacks) Dataset(token int64, num_pipelines int, p
 //export Swig_DirectorCallbacks_callback_dataset_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_dataset_cdist_352ddd8b3cac847c(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Dataset(token, num_pipelines, pipeline, num_replicas)
 	return swig_r
 }
@@ -3919,7 +3930,7 @@ func (swig_p *_swig_DirectorCallbacks) Dataset_reduce(token int64, state int64, 
 //export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_352ddd8b3cac847c(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Dataset_reduce(token, state, batch)
 	return swig_r
 }
@@ -3938,7 +3949,7 @@ func (swig_p *_swig_DirectorCallbacks) Value(token int64, replica int, num_repli
 //export Swig_DirectorCallbacks_callback_value_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_value_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Value(token, replica, num_replicas)
 	return swig_r
 }
@@ -3957,7 +3968,7 @@ func (swig_p *_swig_DirectorCallbacks) Initial(token int64) int64 {
 //export Swig_DirectorCallbacks_callback_initial_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_initial_cdist_352ddd8b3cac847c(swig_c int, token int64) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Initial(token)
 	return swig_r
 }
@@ -3977,7 +3988,7 @@ func (swig_p *_swig_DirectorCallbacks) Method(token int64, name string, cancel i
 func Swig_DirectorCallbacks_callback_method_cdist_352ddd8b3cac847c(swig_c int, token int64, name string, cancel int64, timeout_ns int64, args int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_1 string
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 
   _swig_i_1 = swigCopyString(name)
 
@@ -3999,7 +4010,7 @@ func (swig_p *_swig_DirectorCallbacks) Closure(token int64, closure int64, args 
 //export Swig_DirectorCallbacks_callback_closure_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_closure_cdist_352ddd8b3cac847c(swig_c int, token int64, closure int64, args int64) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Closure(token, closure, args)
 	return swig_r
 }
@@ -4018,7 +4029,7 @@ func (swig_p *_swig_DirectorCallbacks) Create_state(token int64, replica int64) 
 //export Swig_DirectorCallbacks_callback_create_state_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_create_state_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int64) (swig_result int64) {
 	var swig_r int64
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Create_state(token, replica)
 	return swig_r
 }
@@ -4037,7 +4048,7 @@ func (swig_p *_swig_DirectorCallbacks) Destroy_state(token int64, state int64) {
 
 //export Swig_DirectorCallbacks_callback_destroy_state_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_destroy_state_cdist_352ddd8b3cac847c(swig_c int, token int64, state int64) {
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_p.Destroy_state(token, state)
 }
 
@@ -4055,7 +4066,7 @@ func (swig_p *_swig_DirectorCallbacks) Warm_up(token int64, replica int64) int {
 //export Swig_DirectorCallbacks_callback_warm_up_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_warm_up_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Warm_up(token, replica)
 	return swig_r
 }
@@ -4074,7 +4085,7 @@ func (swig_p *_swig_DirectorCallbacks) Step(token int64, replica int64, batch in
 //export Swig_DirectorCallbacks_callback_step_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_step_cdist_352ddd8b3cac847c(swig_c int, token int64, replica int64, batch int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Step(token, replica, batch)
 	return swig_r
 }
@@ -4093,7 +4104,7 @@ func (swig_p *_swig_DirectorCallbacks) Update_variables(token int64, variables i
 //export Swig_DirectorCallbacks_callback_update_variables_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_update_variables_cdist_352ddd8b3cac847c(swig_c int, token int64, variables int64, n int64, args int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Update_variables(token, variables, n, args)
 	return swig_r
 }
@@ -4112,7 +4123,7 @@ func (swig_p *_swig_DirectorCallbacks) Partition(token int64, spec int64, partit
 //export Swig_DirectorCallbacks_callback_partition_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_partition_cdist_352ddd8b3cac847c(swig_c int, token int64, spec int64, partitions int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Partition(token, spec, partitions)
 	return swig_r
 }
@@ -4131,7 +4142,7 @@ func (swig_p *_swig_DirectorCallbacks) Loop(token int64, begin int64, end int64)
 
 //export Swig_DirectorCallbacks_callback_loop_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_loop_cdist_352ddd8b3cac847c(swig_c int, token int64, begin int64, end int64) {
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_p.Loop(token, begin, end)
 }
 
@@ -4149,7 +4160,7 @@ func (swig_p *_swig_DirectorCallbacks) Reduce(token int64, acc int64, in int64, 
 
 //export Swig_DirectorCallbacks_callback_reduce_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_reduce_cdist_352ddd8b3cac847c(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_p.Reduce(token, acc, in, count, dtype)
 }
 
@@ -4167,7 +4178,7 @@ func (swig_p *_swig_DirectorCallbacks) Apply(token int64, tensor int64, first in
 
 //export Swig_DirectorCallbacks_callback_apply_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_apply_cdist_352ddd8b3cac847c(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_p.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
 }
 
@@ -4185,7 +4196,7 @@ func (swig_p *_swig_DirectorCallbacks) Reduce_components(token int64, op int, co
 //export Swig_DirectorCallbacks_callback_reduce_components_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_reduce_components_cdist_352ddd8b3cac847c(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Reduce_components(token, op, components, n, out)
 	return swig_r
 }
@@ -4204,7 +4215,7 @@ func (swig_p *_swig_DirectorCallbacks) Broadcast_copies(token int64, value int64
 //export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_352ddd8b3cac847c(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Broadcast_copies(token, value, copies, n)
 	return swig_r
 }
@@ -4223,7 +4234,7 @@ func (swig_p *_swig_DirectorCallbacks) Gather_components(token int64, components
 //export Swig_DirectorCallbacks_callback_gather_components_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_gather_components_cdist_352ddd8b3cac847c(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Gather_components(token, components, n, axis, out)
 	return swig_r
 }
@@ -4243,7 +4254,7 @@ func (swig_p *_swig_DirectorCallbacks) Log(token int64, level int, message strin
 //export Swig_DirectorCallbacks_callback_log_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_log_cdist_352ddd8b3cac847c(swig_c int, token int64, level int, message string) {
 	var _swig_i_2 string
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 
   _swig_i_2 = swigCopyString(message)
 
@@ -4264,7 +4275,7 @@ func (swig_p *_swig_DirectorCallbacks) Execute(token int64, task int64, task_dat
 //export Swig_DirectorCallbacks_callback_execute_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_execute_cdist_352ddd8b3cac847c(swig_c int, token int64, task int64, task_data int64) (swig_result int) {
 	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Execute(token, task, task_data)
 	return swig_r
 }
@@ -4283,7 +4294,7 @@ func (swig_p *_swig_DirectorCallbacks) Release(token int64) {
 
 //export Swig_DirectorCallbacks_callback_release_cdist_352ddd8b3cac847c
 func Swig_DirectorCallbacks_callback_release_cdist_352ddd8b3cac847c(swig_c int, token int64) {
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p := theCallbacks.Load()
 	swig_p.Release(token)
 }
 
@@ -4305,12 +4316,14 @@ func DeleteCallbacks(arg1 Callbacks) {
 	C._wrap_delete_Callbacks_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0))
 }
 
-func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
+func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64, arg4 int, arg5 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_replica_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1), C.swig_type_4(_swig_i_2)))
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int)(C._wrap_Callbacks_replica_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1), C.swig_type_4(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
 	return swig_r
 }
 
@@ -4602,7 +4615,7 @@ type Callbacks interface {
 	Swigcptr() uintptr
 	SwigIsCallbacks()
 	DirectorInterface() interface{}
-	Replica(arg2 int64, arg3 int64) (_swig_ret int)
+	Replica(arg2 int64, arg3 int64, arg4 int, arg5 int) (_swig_ret int)
 	Values(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int64)
 	Merge(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64)
 	Update(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int)

@@ -474,7 +474,12 @@ static int64_t memory_counter() { return dist_swig::number(&dist_swig::memory_he
 
 struct Callbacks {
   virtual ~Callbacks() {}
+#if defined(SWIGPYTHON)
   virtual int32_t replica(int64_t token, int64_t replica) = 0;
+#else
+  /* id and num_replicas: the replica's, which the language would otherwise ask for in further calls */
+  virtual int32_t replica(int64_t token, int64_t replica, int32_t id, int32_t num_replicas) = 0;
+#endif
   virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
   virtual int64_t merge(int64_t token, int64_t strategy, int64_t args) = 0;
   virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
@@ -548,7 +553,12 @@ template <class Handle> dist_status hand_over(int64_t result, Handle **out) {
 }
 
 static dist_status on_replica(dist_replica *replica, void *token) {
+#if defined(SWIGPYTHON)
   return call(callbacks, &Callbacks::replica, number(token), number(replica));
+#else
+  return call(callbacks, &Callbacks::replica, number(token), number(replica), dist_replica_id(replica),
+              dist_replica_num_replicas(replica));
+#endif
 }
 static dist_status on_values(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out,
                              void *token) {
@@ -1573,16 +1583,20 @@ SwigDirector_Callbacks::~SwigDirector_Callbacks()
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(int, long long token, long long replica);
-int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(int, long long token, long long replica, intgo id, intgo num_replicas);
+int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
   long long swig_token;
   long long swig_replica;
+  intgo swig_id;
+  intgo swig_num_replicas;
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica);
+  swig_id = (int32_t)id; 
+  swig_num_replicas = (int32_t)num_replicas; 
+  result = Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -4033,18 +4047,22 @@ void _wrap_delete_Callbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
   int32_t result;
   intgo _swig_go_result;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
   arg2 = (int64_t)_swig_go_1; 
   arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
   
-  result = (int32_t)(arg1)->replica(arg2,arg3);
+  result = (int32_t)(arg1)->replica(arg2,arg3,arg4,arg5);
   _swig_go_result = result; 
   return _swig_go_result;
 }

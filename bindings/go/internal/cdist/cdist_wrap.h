@@ -18,7 +18,7 @@ class SwigDirector_Callbacks : public Callbacks
  public:
   SwigDirector_Callbacks(int swig_p);
   virtual ~SwigDirector_Callbacks();
-  virtual int32_t replica(int64_t token,int64_t replica);
+  virtual int32_t replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas);
   virtual int64_t values(int64_t token,int64_t replica,int64_t args,int64_t kwargs);
   virtual int64_t merge(int64_t token,int64_t strategy,int64_t args);
   virtual int32_t update(int64_t token,int64_t copy,int64_t args);

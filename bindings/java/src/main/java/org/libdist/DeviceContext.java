@@ -101,10 +101,12 @@ public abstract class DeviceContext extends ReplicaContext {
         long replica = active("dist_run_on_devices");
         long[] out = new long[1];
         new DevicesCall(strategy(), fn::call)
-                .<X>runWithin(options.cancel(),
-                        (uses, token, cancel) -> DistModule.dist_run_on_devices(replica, token,
-                                        Value.arguments(uses, strategy(), args), uses.ofNullable(kwargs),
-                                        options.toNative(uses, cancel), out));
+                .<X>runWithin(options.cancel(), (token, cancel) -> {
+                    try (Uses uses = new Uses()) {
+                        DistModule.dist_run_on_devices(replica, token, Value.arguments(uses, strategy(), args),
+                                uses.ofNullable(kwargs), options.toNative(uses, cancel), out);
+                    }
+                });
         return Value.taken(out[0]);
     }
 

@@ -13,10 +13,12 @@ import java.util.function.Consumer;
  * {@link Replica#active} checks for interrupts too.
  */
 final class Interrupts extends AbstractInterruptibleChannel {
-    private static final ThreadLocal<Interrupts> HERE = new ThreadLocal<>();
+    /** {the watch of this thread}: in an array of the JVM's own class, because a thread outlives class loaders. */
+    private static final ThreadLocal<Object[]> HERE = ThreadLocal.withInitial(() -> new Object[1]);
 
     private final Consumer<Thread> interrupted;
     private final Thread thread = Thread.currentThread();
+    private final Object[] here = HERE.get();
     private Interrupts outer; // a call that waits for this one, on the same thread
 
     private Interrupts(Consumer<Thread> interrupted) {
@@ -25,11 +27,11 @@ final class Interrupts extends AbstractInterruptibleChannel {
 
     /** Calls {@code interrupted} for interrupts of this thread, until {@link #end}. */
     static Interrupts watch(Consumer<Thread> interrupted) {
-        Interrupts here = new Interrupts(interrupted);
-        here.outer = HERE.get();
-        HERE.set(here);
-        here.begin();
-        return here;
+        Interrupts watch = new Interrupts(interrupted);
+        watch.outer = (Interrupts) watch.here[0];
+        watch.here[0] = watch;
+        watch.begin();
+        return watch;
     }
 
     void end() {
@@ -38,10 +40,8 @@ final class Interrupts extends AbstractInterruptibleChannel {
         } catch (IOException e) {
             // the interrupt: the thread still has it
         }
-        if (outer == null) {
-            HERE.remove();
-        } else {
-            HERE.set(outer);
+        here[0] = outer;
+        if (outer != null) {
             outer.begin();
         }
     }

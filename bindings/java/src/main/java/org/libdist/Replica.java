@@ -39,11 +39,15 @@ public final class Replica extends DeviceContext {
     private boolean ended;
 
     Replica(Strategy strategy, long handle, RunCall run) {
+        this(strategy, handle, run, DistModule.dist_replica_id(handle), DistModule.dist_replica_num_replicas(handle));
+    }
+
+    Replica(Strategy strategy, long handle, RunCall run, int id, int numReplicas) {
         this.strategy = strategy;
         this.handle = handle;
         this.run = run;
-        id = DistModule.dist_replica_id(handle);
-        numReplicas = DistModule.dist_replica_num_replicas(handle);
+        this.id = id;
+        this.numReplicas = numReplicas;
     }
 
     /**

@@ -87,9 +87,9 @@ public class Request<T> extends CompletableFuture<T> {
         }
 
         @Override
-        void replica(long handle) throws Exception {
+        void replica(long handle, int id, int numReplicas) throws Exception {
             try {
-                value = asReplica(handle, function::call);
+                value = asReplica(new Replica(strategy, handle, this, id, numReplicas), function::call);
             } catch (Throwable t) {
                 thrown = t;
                 throw t;

@@ -17,6 +17,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
     private final List<Object> kept = new ArrayList<>(0);
     private final Object ending = new Object();
     private long cancel; // libdist's object for this run alone; 0: it is over, or has none
+    private boolean signalled; // the cancel object
     private boolean over;
     private volatile boolean begun; // a function of the user's
     private Thread interrupted; // the first of its threads that was; null: none
@@ -32,13 +33,16 @@ abstract class RunCall extends Target implements Cancel.Ended {
 
     /** Calls a function of the program as a replica. */
     final <T> T asReplica(long handle, Body<T> body) throws Exception {
+        return asReplica(new Replica(strategy, handle, this), body);
+    }
+
+    /** Same as {@link #asReplica(long, Body)}, with an object made on this thread. */
+    final <T> T asReplica(Replica replica, Body<T> body) throws Exception {
         if (!begun) {
             begun = true;
-            strategy.life().begins(this);
         }
         Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this::interrupted);
         try {
-            Replica replica = new Replica(strategy, handle, this);
             Replica outer = replica.begin();
             try {
                 return body.call(replica);
@@ -95,6 +99,7 @@ abstract class RunCall extends Target implements Cancel.Ended {
     public void cancel(String reason) {
         synchronized (ending) {
             if (cancel != 0) {
+                signalled = true;
                 DistModule.dist_cancel_signal(cancel, Texts.orNull(reason));
             }
         }
@@ -102,15 +107,21 @@ abstract class RunCall extends Target implements Cancel.Ended {
 
     @FunctionalInterface
     interface Cancellable {
-        void with(Uses uses, long token, long cancel);
+        void with(long token, long cancel);
+    }
+
+    /** Returns whether a function of the program has begun, so that libdist knows the run. */
+    final boolean hasBegun() {
+        return begun;
     }
 
     /** Makes a call that {@link #cancel} cancels, and {@code given} too, if it is not null. */
     private <X extends Exception> void cancellable(Cancel given, Cancellable call) throws X {
-        long[] out = new long[1];
-        DistModule.dist_cancel_create(out);
+        RunSlot slot = strategy.life().takeSlot();
+        boolean well = false;
+        slot.begin(this);
         synchronized (ending) {
-            cancel = out[0];
+            cancel = slot.cancel();
         }
         try {
             // An interrupt that came before this found nothing to end.
@@ -120,16 +131,23 @@ abstract class RunCall extends Target implements Cancel.Ended {
             if (given != null) {
                 given.begin(this);
             }
-            Calls.<X>run(this, (uses, token) -> call.with(uses, token, out[0]));
+            try {
+                call.with(slot.token(), slot.cancel());
+                well = true;
+            } catch (DistException report) {
+                throw Target.<X>rethrow(cause(report));
+            }
         } finally {
             if (given != null) {
                 given.end(this);
             }
             synchronized (ending) {
                 cancel = 0;
+                well &= !signalled;
             }
-            DistModule.dist_cancel_destroy(out[0]);
+            strategy.life().giveSlot(slot, well);
         }
+        check();
     }
 
     /** Returns the exception that run() throws if an interrupt has ended the run. */
@@ -145,11 +163,13 @@ abstract class RunCall extends Target implements Cancel.Ended {
 
     /** Cleans up after the run has ended. */
     final void settle() {
-        List<Work> works;
+        List<Work> works = List.of();
         synchronized (left) {
             over = true;
-            works = new ArrayList<>(left);
-            left.clear();
+            if (!left.isEmpty()) {
+                works = new ArrayList<>(left);
+                left.clear();
+            }
             kept.clear();
         }
         works.forEach(Work::settle);

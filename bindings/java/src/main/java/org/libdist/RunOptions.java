@@ -56,6 +56,11 @@ public final class RunOptions {
         return timeoutNanos;
     }
 
+    /** Returns whether nothing but the cancel object differs from the defaults. */
+    boolean isPlain() {
+        return timeoutNanos == 0 && dynamicBatchSize == 0 && bucketizing == 0;
+    }
+
     /** @param cancel the run's own */
     dist_run_options toNative(Uses uses, long cancel) {
         dist_run_options options = new dist_run_options();

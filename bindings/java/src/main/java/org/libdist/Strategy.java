@@ -144,11 +144,21 @@ public final class Strategy extends Serving {
 
     @Override
     long acquire() {
+        checkThread();
+        return super.acquire();
+    }
+
+    /** Same as {@link #acquire}, for a run; {@link StrategyLife#leaves} must follow. */
+    long acquireFor(RunCall run) {
+        checkThread();
+        return life.comes(run);
+    }
+
+    private void checkThread() {
         if (boundTo != null && boundTo != Thread.currentThread()) {
             throw new DistException(Status.FAILED_PRECONDITION,
                     "this is the default strategy of the thread " + boundTo.getName() + ", and ends with it");
         }
-        return super.acquire();
     }
 
     // ---- Running ----
@@ -182,16 +192,27 @@ public final class Strategy extends Serving {
         }
         RunCall run = new RunCall(this) {
             @Override
-            void replica(long handle) throws Exception {
-                asReplica(handle, replica -> {
+            void replica(long handle, int id, int numReplicas) throws Exception {
+                asReplica(new Replica(Strategy.this, handle, this, id, numReplicas), replica -> {
                     body.run(replica);
                     return null;
                 });
             }
         };
-        run.<X>run(options.cancel(),
-                (uses, token, cancel)
-                        -> DistModule.dist_run(uses.ofRun(this, run), token, options.toNative(uses, cancel)));
+        run.<X>run(options.cancel(), (token, cancel) -> {
+            if (options.isPlain()) {
+                long handle = acquireFor(run);
+                try {
+                    DistModule.run_until(handle, token, cancel);
+                } finally {
+                    life.leaves(run);
+                }
+                return;
+            }
+            try (Uses uses = new Uses()) {
+                DistModule.dist_run(uses.ofRun(this, run), token, options.toNative(uses, cancel));
+            }
+        });
     }
 
     /**
@@ -222,10 +243,12 @@ public final class Strategy extends Serving {
             }
         };
         long[] out = new long[1];
-        run.<X>run(options.cancel(), (uses, token, cancel) -> {
-            dist_run_options raw = options.toNative(uses, cancel);
-            DistModule.dist_run_values(uses.ofRun(this, run), token, Value.arguments(uses, this, args),
-                    uses.ofNullable(kwargs), raw, out);
+        run.<X>run(options.cancel(), (token, cancel) -> {
+            try (Uses uses = new Uses()) {
+                dist_run_options raw = options.toNative(uses, cancel);
+                DistModule.dist_run_values(uses.ofRun(this, run), token, Value.arguments(uses, this, args),
+                        uses.ofNullable(kwargs), raw, out);
+            }
         });
         return Value.taken(out[0]);
     }

@@ -2,6 +2,7 @@
 
 package org.libdist;
 
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -9,6 +10,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongConsumer;
 import org.libdist.internal.DistModule;
 
@@ -23,9 +25,10 @@ final class StrategyLife extends Native {
     private final Queue<Native> uncollected = new ConcurrentLinkedQueue<>();
     private final Set<Native> dependents = Collections.newSetFromMap(new IdentityHashMap<>());
     private final LongConsumer forget; // what Java knows of the strategy besides
-    private int runs; // of its users those that a shutdown ends
-    private final Set<RunCall> coming = // those of which no function has begun: libdist may not know them yet
-            Collections.newSetFromMap(new IdentityHashMap<>());
+    private int runs; // of its users those that a shutdown ends, except for the next
+    private final List<RunCall> calls = new ArrayList<>(1); // runs: users that a shutdown ends once they have begun
+    private final AtomicReference<RunSlot> spare = new AtomicReference<>(); // for the next run; null: none
+    private volatile boolean ended; // there is no next run
     private volatile boolean shuttingDown; // libdist is taking the handle
     private volatile boolean shutDown; // libdist has taken it
 
@@ -49,24 +52,54 @@ final class StrategyLife extends Native {
         runs += more;
     }
 
-    synchronized void comes(RunCall run) {
-        coming.add(run);
-    }
-
-    /** Called when a function of the run starts. */
-    synchronized void begins(RunCall run) {
-        if (coming.remove(run)) {
-            runs++;
-            notifyAll();
-        }
+    /** Returns the handle for a run that libdist does not know yet. */
+    synchronized long comes(RunCall run) {
+        long handle = acquire();
+        calls.add(run);
+        return handle;
     }
 
     /** Called when the run has ended; ends its use of the strategy. */
     synchronized void leaves(RunCall run) {
-        if (!coming.remove(run)) {
-            runs--;
-        }
+        calls.remove(run);
         release();
+    }
+
+    /** Returns the number of users that a shutdown ends. Requires this object's lock. */
+    private int endable() {
+        int all = runs;
+        for (RunCall run : calls) {
+            all += run.hasBegun() ? 1 : 0;
+        }
+        return all;
+    }
+
+    RunSlot takeSlot() {
+        RunSlot slot = spare.get() == null ? null : spare.getAndSet(null);
+        return slot == null ? new RunSlot() : slot;
+    }
+
+    /** @param reusable whether no function can come to it any more, and it has not been signalled */
+    void giveSlot(RunSlot slot, boolean reusable) {
+        slot.end();
+        if (!reusable || !spare.compareAndSet(null, slot)) {
+            slot.destroy();
+        } else if (ended) {
+            endSlot();
+        }
+    }
+
+    private void endSlot() {
+        ended = true;
+        RunSlot slot = spare.getAndSet(null);
+        if (slot != null) {
+            slot.destroy();
+        }
+    }
+
+    @Override
+    void destroyed() {
+        endSlot();
     }
 
     /**
@@ -152,7 +185,7 @@ final class StrategyLife extends Native {
                 shuttingDown = false;
                 endWhenUnused();
                 throw new DistException(Status.DEADLINE_EXCEEDED,
-                        "the strategy is closed, but " + (users() - runs)
+                        "the strategy is closed, but " + (users() - endable())
                                 + " calls of its methods by other threads have not returned; it ends when they have");
             }
         }
@@ -181,17 +214,23 @@ final class StrategyLife extends Native {
     private boolean awaitOthers(long timeoutNanos, boolean hasPeers) {
         long deadline = System.nanoTime() + timeoutNanos;
         boolean interrupted = false;
-        while (users() > runs) {
+        while (users() > endable()) {
             long left = timeoutNanos < 0 ? Long.MAX_VALUE : deadline - System.nanoTime();
-            boolean hasOthers = users() > runs + coming.size();
+            boolean hasOthers = users() > runs + calls.size();
+            boolean coming = false;
+            for (RunCall run : calls) {
+                if (!run.hasBegun()) {
+                    coming = true;
+                    run.cancel("Strategy.close()");
+                }
+            }
             if (left <= 0 && hasOthers) {
                 break;
             }
-            coming.forEach(run -> run.cancel("Strategy.close()"));
             if (hasPeers && hasOthers) { // again, as a call may only be on its way to its wait
                 cancel();
             }
-            boolean again = hasPeers || !coming.isEmpty();
+            boolean again = hasPeers || coming;
             try {
                 TimeUnit.NANOSECONDS.timedWait(
                         this, again ? AGAIN_NANOS : Math.min(left, SECOND_NANOS));
@@ -203,7 +242,7 @@ final class StrategyLife extends Native {
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
-        return users() <= runs;
+        return users() <= endable();
     }
 
     /** Makes the last user destroy the strategy. Runs end, so there is a last one. */
@@ -226,6 +265,7 @@ final class StrategyLife extends Native {
             left = List.copyOf(dependents);
         }
         left.forEach(Native::closeLater);
+        endSlot();
         forget.accept(handle());
     }
 }

@@ -16,7 +16,7 @@ abstract class Target {
 
     private final List<Throwable> thrown = new ArrayList<>(0);
 
-    void replica(long replica) throws Exception {
+    void replica(long replica, int id, int numReplicas) throws Exception {
         throw unexpected();
     }
 

@@ -25,7 +25,7 @@ final class Upcalls extends Callbacks {
 
     private Upcalls() {}
 
-    /** Returns a new token; tokens are never reused. */
+    /** Returns a new token. It never stands for another target later. */
     static long register(Target target) {
         long token = LAST.incrementAndGet();
         TARGETS.put(token, target);
@@ -63,9 +63,23 @@ final class Upcalls extends Callbacks {
         return LAST.get();
     }
 
-    /** Returns how many tokens later than {@code token} are registered. */
+    /**
+     * Returns how many tokens later than {@code token} are registered, except for those that strategies keep for
+     * their runs.
+     */
     static int sizeSince(long token) {
-        return (int) TARGETS.keySet().stream().filter(each -> each > token).count();
+        return (int) TARGETS.entrySet()
+                .stream()
+                .filter(each -> each.getKey() > token && !(each.getValue() instanceof RunSlot))
+                .count();
+    }
+
+    /** Returns how many tokens later than {@code token} are registered for runs. */
+    static int runsSince(long token) {
+        return (int) TARGETS.entrySet()
+                .stream()
+                .filter(each -> each.getKey() > token && each.getValue() instanceof RunSlot)
+                .count();
     }
 
     /** Returns the target of a token; null if it is no longer registered. */
@@ -76,9 +90,13 @@ final class Upcalls extends Callbacks {
     static Target target(long token) {
         Target target = TARGETS.get(token);
         if (target == null) { // a replica that begins after its run's deadline
-            throw new DistException(Status.CANCELLED, "the call that this function belongs to is over");
+            throw tooLate();
         }
         return target;
+    }
+
+    static DistException tooLate() {
+        return new DistException(Status.CANCELLED, "the call that this function belongs to is over");
     }
 
     /** Returns the requests of a strategy that libdist still has. */
@@ -178,9 +196,9 @@ final class Upcalls extends Callbacks {
     }
 
     @Override
-    public int replica(long token, long replica) {
+    public int replica(long token, long replica, int id, int numReplicas) {
         return (int) -call(token, target -> {
-            target.replica(replica);
+            target.replica(replica, id, numReplicas);
             return 0;
         });
     }

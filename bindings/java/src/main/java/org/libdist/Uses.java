@@ -27,8 +27,7 @@ final class Uses implements AutoCloseable {
 
     /** Same as {@link #of}, for the strategy of a run that is about to be passed to libdist. */
     long ofRun(Strategy strategy, RunCall run) {
-        long handle = strategy.acquire();
-        strategy.life().comes(run);
+        long handle = strategy.acquireFor(run);
         deferred.add(() -> strategy.life().leaves(run));
         return handle;
     }

@@ -16,12 +16,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a program forgets to close is bounded, and views keep what they look into. */
+/** What a program forgets to close is bounded, views keep what they look into, and short calls allocate little. */
 public final class MemoryTest {
     private static final int ELEMENTS = 1 << 20;
     private static final long LARGE_BYTES = 4L * ELEMENTS;
     private static final int FORGOTTEN = 250; // 1 GiB of each kind
     private static final long MOST_RESIDENT_KIB = 900 << 10;
+    private static final int CALLS = 200;
+    private static final long SMALLEST_OBJECT_BYTES = 16;
+    private static final long MOST_BYTES_OF_RUN = 600; // by the caller, who is a replica too
 
     private MemoryTest() {}
 
@@ -31,6 +34,9 @@ public final class MemoryTest {
         tap.add("a scope closes many values at once", MemoryTest::scope);
         tap.add("a scope's misuse is refused", MemoryTest::scopeMisuse);
         tap.add("views keep what they look into", MemoryTest::views);
+        tap.add("collectives of one buffer allocate nothing", MemoryTest::collectives);
+        tap.add("runs need no new tokens, and few bytes", MemoryTest::runs);
+        tap.add("a failed run leaves nothing to the next", MemoryTest::failedRuns);
     }
 
     private static String child(String what) throws IOException, InterruptedException {
@@ -98,6 +104,77 @@ public final class MemoryTest {
             check(collections() - before < 10, collections() - before);
             held.forEach(Value::close);
         }
+    }
+
+    private static long allocatedBytes() {
+        return ((com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean())
+                .getThreadAllocatedBytes(Thread.currentThread().getId());
+    }
+
+    private static void collectives() {
+        try (Strategy strategy = new Strategy(2)) {
+            CollectiveOptions tagged = CollectiveOptions.tag("tag");
+            long[] bytes = new long[2];
+            strategy.run(replica -> {
+                FloatBuffer data = DirectBuffers.floats(256);
+                long before = 0;
+                for (int i = 0; i < 2 * CALLS; i++) {
+                    if (i == CALLS) { // all classes are loaded
+                        before = allocatedBytes();
+                    }
+                    replica.allReduce(ReduceOp.MAX, data);
+                    replica.allReduce(ReduceOp.MAX, data, tagged);
+                    replica.broadcast(0, data, tagged);
+                    replica.barrier();
+                }
+                bytes[replica.id()] = (allocatedBytes() - before) / CALLS;
+            });
+            for (long each : bytes) { // allocatedBytes() allocates, but less than one object for each call
+                check(each < SMALLEST_OBJECT_BYTES, each);
+            }
+        }
+    }
+
+    private static void runs() {
+        try (Strategy strategy = new Strategy(2)) {
+            ReplicaBody<RuntimeException> nothing = replica -> {};
+            for (int i = 0; i < CALLS; i++) {
+                strategy.run(nothing);
+            }
+            long token = Upcalls.lastToken();
+            long before = allocatedBytes();
+            for (int i = 0; i < CALLS; i++) {
+                strategy.run(nothing);
+            }
+            long each = (allocatedBytes() - before) / CALLS;
+            check(each <= MOST_BYTES_OF_RUN, each);
+            equal(token, Upcalls.lastToken());
+        }
+    }
+
+    private static void failedRuns() throws Exception {
+        long before = Upcalls.lastToken();
+        try (Strategy strategy = new Strategy(2)) {
+            for (int i = 0; i < 6; i++) {
+                int run = i;
+                IOException thrown = new IOException("run " + i);
+                Throwable caught = null;
+                try {
+                    strategy.<IOException>run(replica -> {
+                        check(Replica.current() == replica, replica.id());
+                        if (run % 2 == 1 && replica.id() == 1) {
+                            throw thrown;
+                        }
+                    });
+                } catch (IOException e) {
+                    caught = e;
+                }
+                check(caught == (run % 2 == 1 ? thrown : null), run);
+                equal(run % 2 == 1 ? 0 : 1, Upcalls.runsSince(before));
+            }
+            strategy.run(replica -> {});
+        }
+        equal(0, Upcalls.runsSince(before));
     }
 
     private static void scope() {
