@@ -18,7 +18,7 @@ class WireWriter {
   template <class T>
   void put(T value) noexcept {
     static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
-    const auto bits = static_cast<uint64_t>(value);
+    const uint64_t bits = static_cast<std::make_unsigned_t<T>>(value);
     for (std::size_t i = 0; i < sizeof(T); ++i) *at_++ = static_cast<std::byte>(bits >> 8 * i);
   }
   void put(bool value) noexcept { put<uint8_t>(value ? 1 : 0); }
