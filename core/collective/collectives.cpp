@@ -190,10 +190,7 @@ template <class Published>
 Status work_in_parts(const Member& member, const Call& call, Published&& published) noexcept {
   Group& group = member.group;
   group.arm_tickets(member.me);
-  const bool may_travel =
-      call.bytes <= EagerPayload::kBytes ||
-      (call.can_travel() && !call.in_place && call.bytes <= most_out_of_place(group.size()));
-  if (!may_travel) {
+  if (call.bytes > EagerPayload::kBytes) {
     call.offer_in(group.outgoing(member.me).offer);
     group.outgoing(member.me).travels = Slot::kStays;
     DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
@@ -426,7 +423,6 @@ std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, 
   if (again.signature == nullptr || !group.open().ok()) return {};
   const OneTensor& one = *again.one;
   const bool travels = one.bytes <= most_that_travels(group.size());
-  if (!travels && !again.in_place && one.bytes <= most_out_of_place(group.size())) return {};
   if (!travels && !reduces_in_parts(member, one, again.in_place)) return {};
   Signature& signature = group.outgoing_signature(member.me);
   if (signature.digest != again.signature->digest) signature = *again.signature;

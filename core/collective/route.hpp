@@ -3,7 +3,6 @@
 //
 //     bytes                     a CPU for every member               oversubscribed
 //     <= most_that_travels()    all_reduce of one tensor: kTravels   kAlone
-//     <= most_out_of_place()    kParts; if no member reduces in place, the bytes travel (travel.hpp)
 //     <= kAloneBytes            kParts                               kAlone
 //     <= kStaticBytes           kParts                               kBlocks
 //     above                     kBlocks                              kBlocks
@@ -48,13 +47,6 @@ constexpr std::size_t most_that_travels(int members) noexcept {
   constexpr std::size_t kAlways = 96;
   const std::size_t of_many = std::min(kOfEach, kTogether / peers);
   return std::max({EagerPayload::kBytes / peers, of_many, kAlways});
-}
-// The same for members whose output is not their input: sharing the work would also move the lines of their outputs to
-// the member that writes them, and back (4 KiB written, reduced and read on two cores of a Xeon: 1.5 us instead of 2.8
-// us). Members need not agree on that; they meet before they know (travel.hpp).
-constexpr std::size_t most_out_of_place(int members) noexcept {
-  const auto peers = static_cast<std::size_t>(members > 1 ? members - 1 : 1);
-  return std::max(EagerPayload::kMostBytes / peers, most_that_travels(members));
 }
 // In an oversubscribed group members must be woken. Up to this size, a single member finishes the work before
 // all could have started on it.

@@ -37,7 +37,6 @@ Travel::Travel(const Member& member, const Call& call) noexcept
 std::size_t Travel::most_bytes() const noexcept {
   const CollectiveTraits& traits = call_.traits();
   if (traits.cuts || traits.sources == Ends::kRoot) return EagerPayload::kBytes;
-  if (call_.can_travel() && !call_.in_place) return most_out_of_place(size_);
   if (traits.reduces) return most_that_travels(size_);
   const auto peers = static_cast<std::size_t>(size_ > 1 ? size_ - 1 : 1);
   return std::max(EagerPayload::kBytes / peers, Slot::kInlineBytes);

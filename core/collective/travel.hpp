@@ -3,8 +3,6 @@
 // computes its result from the copies of what its peers bring, and nobody has to wait until all are done with
 // its buffers.
 //
-// An all_reduce of one tensor of a few KiB travels if no member reduces in place; members learn that when they meet.
-//
 // An all_reduce of a few tensors brings their elements one after the other, preceded by the addresses of its
 // outputs: reading a peer's list of tensors would move more cache lines between cores.
 //
