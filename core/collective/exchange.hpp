@@ -30,8 +30,8 @@ class Exchange {
   // Members check between blocks whether the group is poisoned.
   static constexpr std::size_t kBlockUnits = (std::size_t{64} << 10) / kUnitBytes;
 
-  // `offers[p]` belongs to rank p. `call` and `offers` must outlive the exchange. Results larger than
-  // cache_bytes are stored with non-temporal stores.
+  // `offers[p]` belongs to rank p. `call` and `offers` must outlive the exchange. `cache_bytes` is the size of the
+  // last-level cache.
   Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
       : Exchange(call, size, offers, cache_bytes, {0, size}) {}
   // For members in several processes. `local` are the members of this process, whose outputs the exchange
@@ -47,9 +47,9 @@ class Exchange {
   std::size_t bytes_each() const noexcept;
   // Number of units in a block.
   std::size_t block_units() const noexcept { return block_units_; }
-  // Results above this size that are not in place would evict everything else from the cache.
+  // Results above this size that are not in place are stored past the caches (exchange.cpp says why this is limited).
   static constexpr std::size_t stream_bytes(std::size_t members, std::size_t cache_bytes) noexcept {
-    return cache_bytes / (2 * members);
+    return std::min(cache_bytes / (2 * members), std::size_t{8} << 20);
   }
 
   // Whether the members' tensors do not fit together, as far as rank `member` of `group` is concerned. If so,

@@ -96,6 +96,15 @@ void lists_of_scalars_are_permuted(void**) {
   assert_true(out[0][0] == 3 && out[0][1] == 4 && out[1][0] == 1 && out[1][1] == 2);
 }
 
+// A virtual machine may report a cache of which it has only a small part.
+void large_caches_do_not_keep_all_results(void**) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  assert_int_equal(Exchange::stream_bytes(2, 16 * kMiB), 4 * kMiB);
+  assert_int_equal(Exchange::stream_bytes(8, 32 * kMiB), 2 * kMiB);
+  assert_int_equal(Exchange::stream_bytes(2, 260 * kMiB), Exchange::stream_bytes(2, 1000 * kMiB));
+  assert_true(Exchange::stream_bytes(2, 260 * kMiB) < 16 * kMiB);
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -103,6 +112,7 @@ int main() {
   using namespace dist;
   std::printf("# seed %" PRIu64 "\n", kSeed);
   const CMUnitTest tests[] = {cmocka_unit_test(two_processes_write_what_one_does),
-                              cmocka_unit_test(lists_of_scalars_are_permuted)};
+                              cmocka_unit_test(lists_of_scalars_are_permuted),
+                              cmocka_unit_test(large_caches_do_not_keep_all_results)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
