@@ -9,6 +9,7 @@
 
 #include "tests/bench/sides.hpp"
 #include "tests/bench/sum_into_all.hpp"
+#include "tests/bench/sum_narrow.hpp"
 
 namespace bench {
 namespace {
@@ -69,13 +70,14 @@ void add(float* __restrict to, const float* __restrict from, size_t n) {
 }
 
 // Each replica sums its slice of all tensors into all.
-template <class Barrier>
+template <class Barrier, class Sum>
 class NaiveAllReduce final : public Side {
  public:
+  using Element = typename Sum::Element;
   explicit NaiveAllReduce(Data& data) : data_(data), barrier_(data.replicas()) {
     for (int r = 0; r < data.replicas(); ++r) {
-      in_.push_back(static_cast<float*>(data.in(r)));
-      out_.push_back(static_cast<float*>(data.out(r)));
+      in_.push_back(static_cast<Element*>(data.in(r)));
+      out_.push_back(static_cast<Element*>(data.out(r)));
     }
   }
   std::string name() const override { return std::string(kWord<Barrier>) + ", fused slices"; }
@@ -92,7 +94,7 @@ class NaiveAllReduce final : public Side {
       const size_t part = static_cast<size_t>(r);
       replica_block(plan, watch, &data_, r, meet, [&] {
         meet();
-        sum_into_all(in_.data(), out_.data(), data_.replicas(), n * part / parts, n * (part + 1) / parts);
+        Sum::into_all(in_.data(), out_.data(), data_.replicas(), n * part / parts, n * (part + 1) / parts);
         return meet();
       });
     });
@@ -102,15 +104,17 @@ class NaiveAllReduce final : public Side {
  private:
   Data& data_;
   Barrier barrier_;
-  std::vector<float*> in_, out_;
+  std::vector<Element*> in_, out_;
 };
 
 // Each replica copies its tensor into a slot, raises the number beside it, and sums the slots of all into its own
 // output. A slot is used again in the next round but one, so that nobody waits a second time.
+template <class Sum>
 class NaiveOnePhase final : public Side {
  public:
+  using Element = typename Sum::Element;
   explicit NaiveOnePhase(Data& data) : data_(data), slots_(2 * static_cast<size_t>(data.replicas())) {
-    for (Slot& slot : slots_) slot.values.reset(static_cast<float*>(allocate(data.bytes()).release()));
+    for (Slot& slot : slots_) slot.values.reset(static_cast<Element*>(allocate(data.bytes()).release()));
   }
   std::string name() const override { return "one phase, two slots each"; }
 
@@ -136,7 +140,7 @@ class NaiveOnePhase final : public Side {
  private:
   struct alignas(128) Slot {
     std::atomic<uint32_t> round{0};
-    std::unique_ptr<float, Free> values;
+    std::unique_ptr<Element, Free> values;
   };
 
   void exchange(size_t r, uint32_t round) {
@@ -144,23 +148,14 @@ class NaiveOnePhase final : public Side {
     Slot* const now = &slots_[round % 2 * replicas];
     std::memcpy(now[r].values.get(), data_.in(static_cast<int>(r)), data_.bytes());
     now[r].round.store(round, std::memory_order_release);
-    float* in[kMostReplicas];
+    Element* in[kMostReplicas];
     for (size_t p = 0; p < replicas; ++p) {
       while (now[p].round.load(std::memory_order_acquire) != round) {
       }
       in[p] = now[p].values.get();
     }
-    auto* const out = static_cast<float*>(data_.out(static_cast<int>(r)));
-    switch (replicas) {
-      case 2: return sum_into_one(std::make_index_sequence<2>(), in, out, data_.count());
-      case 4: return sum_into_one(std::make_index_sequence<4>(), in, out, data_.count());
-      default: break;
-    }
-    for (size_t i = 0; i < data_.count(); ++i) {
-      float sum = in[0][i];
-      for (size_t p = 1; p < replicas; ++p) sum += in[p][i];
-      out[i] = sum;
-    }
+    auto* const out = static_cast<Element*>(data_.out(static_cast<int>(r)));
+    Sum::into_one(in, out, data_.replicas(), data_.count());
   }
 
   static constexpr size_t kMostReplicas = 16;
@@ -343,6 +338,13 @@ class NaiveBarrier final : public Side {
   Barrier barrier_;
 };
 
+template <class Make>
+std::unique_ptr<Side> with_sum(dist_dtype dtype, Make make) {
+  if (dtype == DIST_BF16) return make.template operator()<SumNarrow<Bf16>>();
+  if (dtype == DIST_F16) return make.template operator()<SumNarrow<F16>>();
+  return make.template operator()<SumF32>();
+}
+
 template <template <class> class Kind, class... Arguments>
 std::unique_ptr<Side> with(Naive barrier, Arguments&&... arguments) {
   if (barrier == Naive::kStd)
@@ -353,9 +355,16 @@ std::unique_ptr<Side> with(Naive barrier, Arguments&&... arguments) {
 }  // namespace
 
 std::unique_ptr<Side> naive_all_reduce(Naive barrier, Data& data) {
-  return with<NaiveAllReduce>(barrier, data);
+  return with_sum(data.dtype(), [&]<class Sum>() -> std::unique_ptr<Side> {
+    if (barrier == Naive::kStd) return std::make_unique<NaiveAllReduce<StdBarrier, Sum>>(data);
+    return std::make_unique<NaiveAllReduce<SpinBarrier, Sum>>(data);
+  });
 }
-std::unique_ptr<Side> naive_one_phase(Data& data) { return std::make_unique<NaiveOnePhase>(data); }
+std::unique_ptr<Side> naive_one_phase(Data& data) {
+  return with_sum(data.dtype(), [&]<class Sum>() -> std::unique_ptr<Side> {
+    return std::make_unique<NaiveOnePhase<Sum>>(data);
+  });
+}
 std::unique_ptr<Side> naive_last_sums(Data& data) { return std::make_unique<NaiveLastSums>(data); }
 std::unique_ptr<Side> naive_list(Naive barrier, DataList& list) { return with<NaiveList>(barrier, list); }
 std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data) {

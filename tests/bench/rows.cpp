@@ -110,8 +110,12 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
         if (r == 2) rows.push_back({kAllReduce, r, Pace::kHot, dtype, bytes, Layout::kInPlace});
       }
     }
-    for (const size_t bytes : {8 * kKiB, 64 * kKiB, kMiB}) {
-      if (r == 2) rows.push_back({kAllReduce, r, Pace::kWork, DIST_BF16, bytes, Layout::kInPlace});
+    for (const dist_dtype dtype : {DIST_F16, DIST_BF16}) {
+      for (const Layout layout : {Layout::kInPlace, Layout::kOutOfPlace}) {
+        for (const size_t bytes : {size_t{64}, kKiB, 4 * kKiB, 8 * kKiB, 64 * kKiB, kMiB}) {
+          if (r == 2) rows.push_back({kAllReduce, r, Pace::kWork, dtype, bytes, layout});
+        }
+      }
     }
     for (const Pace pace : {Pace::kHot, Pace::kPaused}) rows.push_back({kBarrier, r, pace, 0, 0, {}});
     for (const Pace pace : {Pace::kHot, Pace::kPaused, Pace::kAsleep}) {
@@ -143,7 +147,12 @@ void Runner::add_all_reduce(Row& row) {
     const size_t f32 = row.add(libdist_all_reduce(strategy(spec.replicas), as_f32, seen_), "libdist, f32");
     row.compare(Unit::kTimePerByte, {f32},
                 spec.bytes >= 16 * kMiB ? some(targets::kTimePerByte16) : std::nullopt);
-    if (at_work && spec.replicas == 2 && cpus_ >= 2) row.limits = {hop(row)};
+    if (!at_work || !cores_enough) return;
+    row.compare(Unit::kTimesAsFast, {row.add(naive_all_reduce(Naive::kSpin, data))},
+                targets::kSpinBarrier16Bit);
+    if (spec.bytes <= targets::kOnePhaseBytes)
+      row.compare(Unit::kTimesAsFast, {row.add(naive_one_phase(data))}, targets::kOnePhase);
+    row.limits = {hop(row)};
     return;
   }
   if (spec.layout == Layout::kOneOutput) {

@@ -76,9 +76,9 @@ std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, int
 
 // What its replicas meet by.
 enum class Naive { kStd, kSpin };
-// f32, in place or out of place.
+// In place or out of place.
 std::unique_ptr<Side> naive_all_reduce(Naive barrier, Data& data);
-std::unique_ptr<Side> naive_one_phase(Data& data);                // f32, up to 16 replicas with a CPU each
+std::unique_ptr<Side> naive_one_phase(Data& data);                // up to 16 replicas with a CPU each
 std::unique_ptr<Side> naive_last_sums(Data& data);                // f32, more replicas than CPUs
 std::unique_ptr<Side> naive_list(Naive barrier, DataList& list);  // all tensors between two rounds
 std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data);

@@ -44,6 +44,7 @@ namespace targets {
 //                                     64 B       1 KiB     16 KiB      256 KiB     1 MiB        16 MiB 64 MiB
 inline constexpr std::array<Target, 7> kSpinBarrier{
     {{1.1, 1.3}, {0.95, 1.05}, {0.95, 1}, {0.95, 1}, {0.97, 1}, {0.97, 1}, {0.98, 1}}};
+inline constexpr Target kSpinBarrier16Bit{0.95, 1};  // f16 and bf16, in place and out of place, of any size
 inline constexpr std::array<Target, 7> kStdBarrier{
     {{3, 5}, {2, 4}, {4, 7}, {1.5, 2}, {1.05, 1.2}, {1, 1.05}, {1, 1.05}}};
 inline constexpr std::array<Target, 7> kOpenMp{
