@@ -145,6 +145,14 @@ bool WorkerRound::trouble(int* out_worker, Transfer::End* out_end) noexcept {
   });
 }
 
+void WorkerRound::set_polled(bool polled) noexcept {
+  polled_ = polled;
+  all_transfers([&](int, Transfer& transfer) {
+    transfer.polled = polled;
+    return true;
+  });
+}
+
 void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes,
                         const Last& last) noexcept {
   at_ = at;
@@ -175,11 +183,16 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
     }
   }
   phase_ = Phase::kHeaders;
+  const bool polled = at.series == kBlocking;
+  if (polled != polled_) set_polled(polled);
+  const std::size_t inside =
+      own_.payloads_inside() ? own_.inside_bytes() * static_cast<std::size_t>(members_.count()) : 0;
   const bool ahead = own_.complete && !own_.payloads_inside() && reserve_for_alike();
   payloads_sent_ = own_.payloads_inside() || ahead;
   each_peer_in_turn([&](int w, Peer& peer) {
     transport_.receive(w, key(kHeader), peer.header_bytes, WorkerHeader::kBytes, peer.receive_header);
     peer.send_header.followed = ahead;
+    peer.send_header.used = WorkerHeader::kSaidBytes + inside;
     transport_.send(w, key(kHeader), own_bytes_, WorkerHeader::kBytes, peer.send_header);
     if (ahead) send_payloads(w, peer);
     peer.read = false;

@@ -215,6 +215,7 @@ class WorkerRound {
   // Calls body(worker, transfer) until it returns false; returns the last result.
   template <class Body>
   bool all_transfers(Body&& body) noexcept;
+  void set_polled(bool polled) noexcept;
   bool others_know_other_members() noexcept;
   Problem read_headers() noexcept;
   void ask_for_sizes() noexcept;
@@ -232,6 +233,7 @@ class WorkerRound {
   bool complete_ = false;
   bool met_ = false;
   bool payloads_sent_ = false;
+  bool polled_ = false;  // of all its transfers
   std::size_t staging_bytes_ = 0;
   WorkerHeader own_;
   alignas(WorkerHeader::kInsideAlign) std::byte own_bytes_[WorkerHeader::kBytes] = {};

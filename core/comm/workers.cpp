@@ -6,6 +6,37 @@
 namespace dist {
 namespace {
 
+// While it exists, this thread calls progress() all the time, except while it sleeps.
+class Polling {
+ public:
+  explicit Polling(Transport& transport) noexcept : transport_(transport) { transport_.poll(true); }
+  ~Polling() { transport_.poll(false); }
+  Polling(const Polling&) = delete;
+  Polling& operator=(const Polling&) = delete;
+
+ private:
+  Transport& transport_;
+};
+
+// This thread is about to sleep until the listener is notified. `polls`: it polls otherwise.
+class Sleeping {
+ public:
+  Sleeping(Transport& transport, bool polls) noexcept : transport_(transport), polls_(polls) {
+    if (polls_) transport_.poll(false);
+    transport_.sleep(true);
+  }
+  ~Sleeping() {
+    transport_.sleep(false);
+    if (polls_) transport_.poll(true);
+  }
+  Sleeping(const Sleeping&) = delete;
+  Sleeping& operator=(const Sleeping&) = delete;
+
+ private:
+  Transport& transport_;
+  const bool polls_;
+};
+
 std::pmr::vector<int> firsts_of(Memory& memory, std::span<const int> members) {
   std::pmr::vector<int> firsts(1, 0, &memory);
   for (const int count : members) firsts.push_back(firsts.back() + count);
@@ -113,6 +144,7 @@ void WorkerMeeting::listen() noexcept {
   const auto listen = [&](int worker, Kind kind, Incoming& incoming) {
     incoming.read = false;
     incoming.elsewhere = false;
+    incoming.transfer.unhurried = true;
     transport_.receive(worker, notice(kind), incoming.bytes, WorkerNotice::kBytes, incoming.transfer);
   };
   each_peer([&](int w, Peer& peer) {
@@ -223,6 +255,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
     // The transport's listener is the meeting; this group's progress word may be another one, so poll.
     constexpr int64_t kLookNs = 1'000'000;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
+    const Sleeping sleeping(transport_, false);
     word.sleep(seen, host_.slice_ns(kLookNs), group.policy(), [&] { return group.poisoned(); });
   }
   return kOk;
@@ -247,6 +280,7 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
                         static_cast<double>(waited_ns) * 1e-9);
     }
     constexpr int64_t kLookNs = 1'000'000;
+    const Sleeping sleeping(transport_, false);
     word.sleep(seen, host_.slice_ns(kLookNs), group_.policy(), [&] { return leader.transfer.over(); });
   }
   const std::lock_guard lock(mutex_);
@@ -273,10 +307,38 @@ uint32_t WorkerMeeting::announced_by_others() noexcept {
   return all;
 }
 
+// A thread that polls moves the messages itself, so it must look at them all the time.
+template <class Over>
+bool WorkerMeeting::poll_until(Over&& over, uint32_t seen) noexcept {
+  constexpr int kLooks = 64;
+  // If all members of all workers can run at the same time, a yield would only let threads run that are in no hurry.
+  const bool yields = num_members() > cpus_of_this_thread().count();
+  Word& word = group_.progress();
+  const int64_t start_ns = steady_now_ns();
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      transport_.progress();
+      if (over()) return true;
+      if (word.value.load(std::memory_order_acquire) != seen || group_.poisoned()) return true;
+      spin_pause();
+    }
+    if (yields) yield_this_thread();
+  } while (steady_now_ns() - start_ns < group_.policy().spin_ns + patience_ns_);
+  return false;
+}
+
 template <class Over>
 Status WorkerMeeting::await(Over&& over) noexcept {
   Word& word = group_.progress();
   if (over()) return kOk;
+  // Workers of one machine usually arrive within the time that the checks below take.
+  constexpr int kLooks = 200;
+  for (int i = 0; i < kLooks && transport_.polls(); ++i) {
+    transport_.progress();
+    if (over()) return kOk;
+    if (group_.poisoned()) break;
+    spin_pause();
+  }
   for (;;) {
     // acquire keeps this load before the checks: whatever happens after them ends the sleep.
     const uint32_t seen = word.value.load(std::memory_order_acquire);
@@ -295,9 +357,11 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     const auto changed = [&] {
       return word.value.load(std::memory_order_seq_cst) != seen || group_.poisoned();
     };
-    if (spin_until(group_.policy(), changed)) continue;
+    if (transport_.polls() ? poll_until(over, seen) : spin_until(group_.policy(), changed)) continue;
     // The transport may need progress() even if nothing has happened here.
     constexpr int64_t kMostNs = 1'000'000;
+    const Sleeping sleeping(transport_, true);
+    if (over()) return kOk;
     word.sleep(seen, host_.slice_ns(kMostNs), group_.policy(), changed);
   }
 }
@@ -338,12 +402,14 @@ void WorkerMeeting::count_in() noexcept {
 }
 
 Status WorkerMeeting::await_members() noexcept {
+  const Polling polling(transport_);
   const uint64_t all = ++awaited_ * static_cast<uint64_t>(group_.size() - 1);
   return await([&] { return counted_.load(std::memory_order_acquire) == all; });
 }
 
 Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_ns,
                                     int64_t start_ns) noexcept {
+  const Polling polling(transport_);
   take_part();
   ++number_;
   start_ns_ = start_ns;
@@ -361,11 +427,14 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
     const WorkerRound::Last theirs = round_->last_of(w);
     attendance_.hear(w, theirs.name, theirs.alone_ns);
   });
-  while (!round_->here()) {
-    DIST_TRY(await_messages());
+  for (bool first = true; !round_->here(); first = false) {
+    const bool waits = first || !round_->settled();
+    if (waits) DIST_TRY(await_messages());
     // The messages may come from workers that have given this one up since. A worker that is late has, for
     // example, everything that it needs for a barrier, and must not complete it successfully on its own.
-    if (Found found; find_trouble(*round_, &found)) return fail_all(found);
+    if (waits) {
+      if (Found found; find_trouble(*round_, &found)) return fail_all(found);
+    }
     const WorkerRound::Problem problem = round_->proceed();
     if (problem.fault != WorkerRound::Fault::kNone) return fail_all(problem);
   }
@@ -390,8 +459,14 @@ Status WorkerMeeting::reserve(std::size_t bytes) noexcept {
 }
 
 Status WorkerMeeting::pass(std::span<const Passage> passages) noexcept {
+  const Polling polling(transport_);
   round_->pass(passages);
-  return await_messages();
+  // Tensors take their time, so sleeping at once would only add to it: 1 ns per byte is more than a copy takes.
+  for (const Passage& each : passages)
+    patience_ns_ += static_cast<int64_t>(std::max(each.receive_bytes, each.send_bytes));
+  const Status passed = await_messages();
+  patience_ns_ = 0;
+  return passed;
 }
 
 }  // namespace dist

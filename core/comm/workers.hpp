@@ -261,6 +261,9 @@ class WorkerMeeting final : public TransportListener {
       if (w != me_) body(w, peer(w));
     }
   }
+  // Returns false if nothing has changed for as long as a member spins.
+  template <class Over>
+  bool poll_until(Over&& over, uint32_t seen) noexcept;
   template <class Over>
   Status await(Over&& over) noexcept;
   Status await_messages() noexcept;
@@ -333,6 +336,7 @@ class WorkerMeeting final : public TransportListener {
   std::atomic<bool> listening_{false};   // receives for notices are posted
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
+  int64_t patience_ns_ = 0;  // how much longer than usual the carrier polls before it sleeps
   Standstill standstill_;
   std::byte own_leave_[WorkerNotice::kBytes];
   // Protects notices and the end of runs, for threads that advance rounds.

@@ -37,6 +37,9 @@ class SubsetTransport final : public Transport {
   void cancel(Transfer& transfer) noexcept override { below_.cancel(transfer); }
   void forget(uint32_t generation, uint32_t run) noexcept override { below_.forget(generation, run); }
   void progress() noexcept override { below_.progress(); }
+  bool polls() const noexcept override { return below_.polls(); }
+  void poll(bool begins) noexcept override { below_.poll(begins); }
+  void sleep(bool begins) noexcept override { below_.sleep(begins); }
   bool up_to_date() const noexcept override { return below_.up_to_date(); }
   bool reaches_others() const noexcept override { return below_.reaches_others(); }
   bool given_up() const noexcept override { return below_.given_up(); }

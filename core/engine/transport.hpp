@@ -33,6 +33,8 @@
 
 namespace dist {
 
+struct Host;
+
 struct MessageKey {
   uint32_t generation = 0;  // of the cluster's membership
   uint32_t run = 0;
@@ -65,6 +67,14 @@ class Transfer {
   // For a send: its owner will immediately send more to the same worker, so the transport may delay and
   // combine them.
   bool followed = false;
+  // For a receive: nobody sleeps until it ends, so that its message may stay where it is until a thread calls
+  // progress().
+  bool unhurried = false;
+  // The owner polls, and does not sleep until the listener is notified unless it has called Transport::sleep() and
+  // looked once more. So its end need not be told to the listener otherwise.
+  bool polled = false;
+  // For a send: only that many bytes at the beginning matter. The receiver may get zeros in place of the others.
+  std::size_t used = SIZE_MAX;
   // acquire: received data are visible, and the buffer of a send may be overwritten.
   bool over() const noexcept { return end() != End::kUnderWay; }
   End end() const noexcept { return end_.load(std::memory_order_acquire); }
@@ -136,6 +146,12 @@ class Transport {
 
   // Advances the transfers in flight. Does not wait.
   virtual void progress() noexcept = 0;
+  // Whether a thread that waits should call progress() all the time instead of sleeping at once. Such a thread calls
+  // poll(true) before and poll(false) after, and encloses its sleeps in sleep(true) and sleep(false): then the listener
+  // is also notified of messages for unhurried receives.
+  virtual bool polls() const noexcept { return false; }
+  virtual void poll(bool begins) noexcept { (void)begins; }
+  virtual void sleep(bool begins) noexcept { (void)begins; }
   // False while this worker may have stood still for so long that others have given it up, and has not heard
   // from them since; messages that arrived before prove nothing. The listener is notified when this becomes
   // true again.
@@ -159,6 +175,9 @@ class Transport {
   }
   // Number of workers to which there is a connection.
   virtual int num_connections() const noexcept = 0;
+
+  // Where to log what is unusual about the connections. Before the first message.
+  virtual void log_to(const Host& host) noexcept { (void)host; }
 
   // Sets the only listener, which must live until it is replaced; NULL: none. When this returns, the old one
   // is not called any more.

@@ -80,7 +80,9 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
           {.number = kCarriers, .naming = {.first = GlobalReplica{number_of(options)}, .workers = true}}),
       carriers_(memory, carriers_share_, carriers_group_, host,
                 meeting_of(std::span(kOneEach).first(options.replicas.size()), options, crossings_)),
-      groups_(&memory) {}
+      groups_(&memory) {
+  if (way_.transport() != nullptr) way_.transport()->log_to(host);
+}
 
 void WorkerLink::remove(WorkerGroup& group) noexcept {
   groups_.erase(std::find(groups_.begin(), groups_.end(), &group));

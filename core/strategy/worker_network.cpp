@@ -7,6 +7,7 @@
 
 #include "core/engine/grpc_network.hpp"
 #include "core/engine/link_security.hpp"
+#include "core/engine/shm/shm_network.hpp"
 
 namespace dist {
 namespace {
@@ -61,7 +62,13 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   grpc.replicas = place.replicas;
   Ref<GrpcNetwork> made;
   DIST_TRY(GrpcNetwork::create(options.allocator, grpc, &made));
-  *out = Ref<Network>::adopt(made.take());
+  // Workers that must not share memory still have to say so to those that would.
+  ShmTransport::Options shared;
+  const int32_t wanted = transport_of(options, settings);
+  if (wanted == DIST_TRANSPORT_GRPC) shared.refuses = "its transport is set to grpc";
+  if (wanted == DIST_TRANSPORT_GLOO) shared.refuses = "its transport is set to gloo";
+  Ref<ShmNetwork> network = make_counted<ShmNetwork>(memory, Ref<Network>::adopt(made.take()), shared);
+  *out = Ref<Network>::adopt(network.take());
   return kOk;
 }
 

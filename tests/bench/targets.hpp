@@ -140,6 +140,8 @@ inline constexpr Target kBinding1MiB{1.2, 1.05};
 inline constexpr Target kWorkersByGloo{1, 1.1};  // <= 64 KiB
 inline constexpr Target kLargeWorkersByGloo{0.9, 1};
 inline constexpr Target kLargeWorkersByGrpc{0.8, 1};
+// By shared memory, beside everything else that processes of one machine can use.
+inline constexpr Target kWorkersByShm{0.9, 1.2};
 
 // Variables of a parameter server: the speed of a push or a pull over that of a unary call of plain gRPC; and of closures over
 // that of TensorFlow's coordinator.

@@ -171,7 +171,7 @@ dist_status create(const ProcessPage& page, dist_strategy** strategy) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = page.cell.replicas;
-  options.transport = DIST_TRANSPORT_GRPC;
+  options.transport = DIST_TRANSPORT_AUTO;  // shared memory, unless DIST_TRANSPORT selects another one
   options.threads = page.cell.threads;
   options.timeout_ns = page.cell.fault == WorkerFault::kNeverStarted ? page.timeout_ns : -1;
   options.allocator = counting_allocator();

@@ -28,7 +28,8 @@ constexpr char kHelp[] =
     "them and, if\n"
     "the build has Gloo, with Gloo's allreduce.\n"
     "\n"
-    "  --transport T      how libdist's workers exchange data: grpc (default) or gloo\n"
+    "  --transport T      how libdist's workers exchange data: grpc (default), gloo or shm (shared memory,\n"
+    "                     beside an exchange that is written by hand)\n"
     "  --rounds N         number of rounds (default 9)\n"
     "  --quick            2 short rounds of at most 1 MiB, which only check the results\n"
     "  --peers LIST       also time the programs in LIST; a build with -Dpeers=enabled writes workers.list\n"
@@ -47,8 +48,10 @@ struct Arguments {
 };
 
 bool parse_transport(const char* word, int32_t& transport) {
-  transport = std::strcmp(word, "gloo") == 0 ? DIST_TRANSPORT_GLOO : DIST_TRANSPORT_GRPC;
-  return transport == DIST_TRANSPORT_GLOO || std::strcmp(word, "grpc") == 0;
+  const bool gloo = std::strcmp(word, "gloo") == 0;
+  const bool shm = std::strcmp(word, "shm") == 0;
+  transport = gloo ? DIST_TRANSPORT_GLOO : shm ? DIST_TRANSPORT_AUTO : DIST_TRANSPORT_GRPC;
+  return gloo || shm || std::strcmp(word, "grpc") == 0;
 }
 
 // False where the arguments make no sense.
@@ -108,6 +111,9 @@ Page& new_page(const Arguments& arguments, int& fd) {
   page.rounds = arguments.quick ? 2 : arguments.rounds;
   page.sizes = arguments.quick ? kNumSizes - 1 : kNumSizes;
   page.outsiders = arguments.peers != nullptr;
+  const bool shared = page.transport == DIST_TRANSPORT_AUTO;
+  for (const InnerSide side : {kRoundTrip, kExchange}) page.operations[side] = shared ? kNever : 0;
+  page.operations[kByHand] = shared ? 0 : kNever;
   page.begin();
   return page;
 }

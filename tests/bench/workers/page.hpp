@@ -9,10 +9,11 @@
 #include <string>
 
 #include "dist/dist.h"
+#include "tests/bench/workers/hand_memory.hpp"
 
 namespace bench {
 
-constexpr int kMostWorkers = 16;
+constexpr int kMostWorkers = HandMemory::kMostWorkers;
 constexpr int kMostRounds = 100;
 
 struct Size {
@@ -37,8 +38,8 @@ int operations_for(double us, int most);
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Sides that are turns of the workers themselves; Gloo's algorithms follow these.
-enum InnerSide : int { kLibdist, kRoundTrip, kExchange, kFirstOfGloo };
-constexpr int kMostInnerSides = 8;
+enum InnerSide : int { kLibdist, kRoundTrip, kExchange, kByHand, kFirstOfGloo };
+constexpr int kMostInnerSides = 9;
 
 // Where so many processes wait for each other, asleep.
 class Meeting {
@@ -58,7 +59,7 @@ struct Page {
   int workers = 2, rounds = 9, sizes = kNumSizes;
   bool quick = false;
   bool outsiders = false;  // whoever started the workers has turns as well, of programs that are peers
-  int32_t transport = DIST_TRANSPORT_GRPC;
+  int32_t transport = DIST_TRANSPORT_GRPC;  // AUTO: shared memory
   std::array<char, 64> bare_address{};
   std::array<char, 256> gloo_folder{};
 
@@ -67,6 +68,7 @@ struct Page {
   std::array<std::atomic<int>, kMostInnerSides>
       operations{};  // of a side's turn, as worker 0 has seen by the first ones; 0: none, kNever: nor at larger sizes
   double us[kNumSizes][kMostRounds][kMostInnerSides] = {};
+  HandMemory by_hand;
 
   void begin();
   // The workers meet; in meet_outside() with whoever started them.

@@ -10,7 +10,9 @@ namespace bench {
 namespace {
 
 const char* transport_name(const Page& page) {
-  return page.transport == DIST_TRANSPORT_GLOO ? "gloo" : "grpc";
+  return page.transport == DIST_TRANSPORT_GLOO   ? "gloo"
+         : page.transport == DIST_TRANSPORT_GRPC ? "grpc"
+                                                 : "shm";
 }
 
 void print_time(const SizeTimes& times, std::size_t side) {

@@ -13,6 +13,7 @@ namespace bench {
 namespace {
 
 MaybeTarget target_of(const Page& page, const SizeTimes& times, std::size_t side) {
+  if (page.transport == DIST_TRANSPORT_AUTO) return targets::kWorkersByShm;
   const bool large = times.size.bytes >= kMiB;
   if (page.transport != DIST_TRANSPORT_GLOO && side == kExchange && large)
     return targets::kLargeWorkersByGrpc;

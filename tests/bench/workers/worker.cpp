@@ -10,6 +10,7 @@
 
 #include "tests/bench/harness.hpp"
 #include "tests/bench/workers/bare.hpp"
+#include "tests/bench/workers/by_hand.hpp"
 #include "tests/bench/workers/gloo.hpp"
 
 namespace bench {
@@ -101,6 +102,7 @@ void plan(Page& page, const Size& size, const std::vector<double>& first) {
     int operations = operations_for(first[side], page.most_operations(size));
     if (side >= kFirstOfGloo && first[side] > kTooSlow * fastest) operations = 0;
     if (side >= kFirstOfGloo && first[side] > kHopeless * fastest) operations = kNever;
+    if (first[side] == HUGE_VAL) operations = kNever;
     page.operations[side].store(operations);
   }
 }
@@ -116,7 +118,8 @@ void work(Page& page, int me) {
   Bare bare(me, page.workers, page.bare_address.data());
   BareTurns round_trip(bare, kRoundTrip), exchange(bare, kExchange);
   const std::vector<std::unique_ptr<Turns>> gloo = gloo_turns(page, me, tensors);
-  std::vector<Turns*> sides{&libdist, &round_trip, &exchange};
+  ByHand by_hand(page.by_hand, me, page.workers, tensors);
+  std::vector<Turns*> sides{&libdist, &round_trip, &exchange, &by_hand};
   for (const auto& algorithm : gloo) sides.push_back(algorithm.get());
 
   for (int s = 0; s < page.sizes; ++s) {
@@ -161,7 +164,10 @@ int be_worker(int me) {
 }
 
 std::vector<SideTimes> inner_sides() {
-  std::vector<SideTimes> sides{{"libdist", "", {}}, {"gRPC: round trip", "", {}}, {"gRPC: exchange", "", {}}};
+  std::vector<SideTimes> sides{{"libdist", "", {}},
+                               {"gRPC: round trip", "", {}},
+                               {"gRPC: exchange", "", {}},
+                               {"shared memory by hand", "", {}}};
   for (const std::string& algorithm : gloo_algorithms()) sides.push_back({gloo_name(), algorithm, {}});
   return sides;
 }

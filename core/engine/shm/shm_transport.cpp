@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/shm/shm_transport.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+namespace dist {
+namespace {
+
+constexpr int kHeld = -2;  // Transfer::owner while the transfer is held back
+
+}  // namespace
+
+ShmTransport::ShmTransport(Memory& memory, Transport& below, const Options& options)
+    : memory_(memory),
+      below_(below),
+      options_(options),
+      credit_(options.refuses != nullptr ? below.credit()
+                                         : std::min(below.credit(), shm::Layout::kMostCredit)),
+      peers_(&memory),
+      strangers_(&memory),
+      watched_(&memory),
+      known_(&memory) {
+  for (int w = 0; w < below.num_workers(); ++w) peers_.emplace_back(w);
+  known_.resize(peers_.size());
+  watched_.reserve(2 + 3 * peers_.size());
+  below_.listen(this);
+  start_thread();
+}
+
+ShmTransport::~ShmTransport() {
+  if (memory_.forked()) {
+    for (Peer& peer : peers_) {
+      if (peer.link != nullptr) peer.link->~Link();
+    }
+    return;
+  }
+  stopping_ = true;
+  if (running_) {
+    event_.set();
+    thread_.join();
+  }
+  below_.listen(nullptr);
+  for (Peer& peer : peers_) {
+    if (peer.link == nullptr) continue;
+    peer.link->~Link();
+    memory_.free(peer.link, sizeof(shm::Link), alignof(shm::Link));
+  }
+}
+
+// ---- The listener ----
+
+void ShmTransport::tell() noexcept {
+  const std::scoped_lock lock(listening_);
+  if (listener_ != nullptr) listener_->happened();
+}
+
+void ShmTransport::listen(TransportListener* listener) noexcept {
+  if (memory_.forked()) return;
+  const std::scoped_lock lock(listening_);
+  listener_ = listener;
+}
+
+void ShmTransport::log_to(const Host& host) noexcept {
+  const std::scoped_lock lock(listening_);
+  host_ = host;
+}
+
+void ShmTransport::wake() noexcept {
+  if (running_.load(std::memory_order_acquire) && !woken_.exchange(true, std::memory_order_acq_rel))
+    event_.set();
+}
+
+// The transport below does not say what has happened. Its transfers that belong to peers of this transport matter to
+// the listener; introductions do not, and the thread looks for all other changes.
+void ShmTransport::happened() noexcept {
+  news_.store(true, std::memory_order_release);
+  wake();
+  const bool only_below = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return peer.mode.load(std::memory_order_relaxed) == Mode::kBelow;
+  });
+  if (only_below || !running_.load(std::memory_order_relaxed)) tell();
+}
+
+// ---- Transfers ----
+
+// The first transfer of this peer: it will be introduced, unless it has already introduced itself.
+void ShmTransport::touch(Peer& peer) noexcept {
+  if (peer.touched.exchange(true, std::memory_order_acq_rel)) return;
+  wake();
+  const char* why = options_.refuses;
+  if (!running_.load(std::memory_order_acquire)) {
+    why = "it cannot create a thread or descriptor";
+    send_introduction(peer, why);
+  }
+  if (why == nullptr) return;
+  {
+    const std::scoped_lock lock(peer.mutex);
+    std::snprintf(peer.why, sizeof peer.why, "%s", why);
+  }
+  decide(peer, Mode::kBelow);
+}
+
+// Returns false once it is known how the transfers of this peer go.
+bool ShmTransport::hold(Peer& peer, const Transfer::Message& message, bool sends,
+                        Transfer& transfer) noexcept {
+  touch(peer);
+  const std::scoped_lock lock(peer.mutex);
+  if (peer.mode.load(std::memory_order_relaxed) != Mode::kUnknown) return false;
+  transfer.begin(message);
+  transfer.sends = sends;
+  transfer.owner = kHeld;
+  transfer.next = peer.held;
+  transfer.before = &peer.held;
+  if (peer.held != nullptr) peer.held->before = &transfer.next;
+  peer.held = &transfer;
+  return true;
+}
+
+// Lets the transfers go that were held back, in their order.
+void ShmTransport::decide(Peer& peer, Mode mode) noexcept {
+  const std::scoped_lock lock(peer.mutex);
+  if (peer.mode.load(std::memory_order_relaxed) != Mode::kUnknown) return;
+  Transfer* first = nullptr;
+  while (peer.held != nullptr) {
+    Transfer& each = *peer.held;
+    peer.held = each.next;
+    each.next = first;
+    first = &each;
+  }
+  while (first != nullptr) {
+    Transfer& each = *first;
+    first = each.next;
+    each.before = nullptr;
+    each.owner = -1;
+    const Transfer::Message message = each.message();
+    if (mode == Mode::kShared) {
+      each.sends ? (void)peer.link->send(message, each) : (void)peer.link->receive(message, each);
+    } else if (each.sends) {
+      below_.send(message.worker, message.key, message.data, message.bytes, each);
+    } else {
+      below_.receive(message.worker, message.key, message.data, message.bytes, each);
+    }
+  }
+  if (mode == Mode::kShared) links_.fetch_add(1, std::memory_order_relaxed);
+  // release: publishes the link.
+  peer.mode.store(mode, std::memory_order_release);
+}
+
+void ShmTransport::send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+                        Transfer& transfer) noexcept {
+  const Transfer::Message message{to, key, const_cast<std::byte*>(data), bytes};
+  if (memory_.forked()) {
+    transfer.begin(message);
+    return transfer.finish(Transfer::End::kLost);
+  }
+  Peer& peer = at(to);
+  Mode mode = peer.mode.load(std::memory_order_acquire);
+  if (mode == Mode::kUnknown) {
+    if (closed_ || gone(peer)) return below_.send(to, key, data, bytes, transfer);
+    if (hold(peer, message, true, transfer)) return;
+    mode = peer.mode.load(std::memory_order_acquire);
+  }
+  if (mode == Mode::kBelow) return below_.send(to, key, data, bytes, transfer);
+  if (peer.link->send(message, transfer)) tell();
+}
+
+void ShmTransport::receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+                           Transfer& transfer) noexcept {
+  const Transfer::Message message{from, key, data, bytes};
+  if (memory_.forked()) {
+    transfer.begin(message);
+    return transfer.finish(Transfer::End::kLost);
+  }
+  Peer& peer = at(from);
+  Mode mode = peer.mode.load(std::memory_order_acquire);
+  if (mode == Mode::kUnknown) {
+    if (closed_ || gone(peer)) return below_.receive(from, key, data, bytes, transfer);
+    if (hold(peer, message, false, transfer)) return;
+    mode = peer.mode.load(std::memory_order_acquire);
+  }
+  if (mode == Mode::kBelow) return below_.receive(from, key, data, bytes, transfer);
+  if (peer.link->receive(message, transfer)) tell();
+}
+
+void ShmTransport::cancel(Transfer& transfer) noexcept {
+  if (transfer.over() || memory_.forked()) return;
+  Peer& peer = at(transfer.message().worker);
+  bool was_held = false;
+  if (peer.mode.load(std::memory_order_acquire) == Mode::kUnknown) {
+    const std::scoped_lock lock(peer.mutex);
+    if (transfer.over()) return;
+    was_held = transfer.owner == kHeld;
+    if (was_held) {
+      *transfer.before = transfer.next;
+      if (transfer.next != nullptr) transfer.next->before = transfer.before;
+      transfer.before = nullptr;
+      transfer.owner = -1;
+      transfer.finish(Transfer::End::kCancelled);
+    }
+  }
+  if (was_held) return tell();
+  if (peer.mode.load(std::memory_order_acquire) != Mode::kShared) return below_.cancel(transfer);
+  if (peer.link->cancel(transfer)) tell();
+}
+
+void ShmTransport::forget(uint32_t generation, uint32_t run) noexcept {
+  if (memory_.forked()) return;
+  below_.forget(generation, run);
+  bool ended = false;
+  for (Peer& peer : peers_) {
+    if (peer.mode.load(std::memory_order_acquire) == Mode::kShared)
+      ended = peer.link->forget(generation, run) || ended;
+  }
+  if (ended) tell();
+}
+
+// ---- Progress ----
+
+void ShmTransport::progress() noexcept {
+  if (memory_.forked()) return;
+  below_.progress();
+  bool ended = false;
+  if (links_.load(std::memory_order_relaxed) != 0) {
+    for (Peer& peer : peers_) {
+      if (peer.mode.load(std::memory_order_acquire) == Mode::kShared) ended = peer.link->progress() || ended;
+    }
+  }
+  if (ended) tell();
+  // relaxed: the exchange in sweep() orders.
+  if (news_.load(std::memory_order_relaxed)) sweep();
+}
+
+// Ends the transfers of peers that are lost.
+void ShmTransport::sweep() noexcept {
+  if (!news_.exchange(false, std::memory_order_acq_rel)) return;
+  bool ended = false;
+  for (Peer& peer : peers_) {
+    if (!peer.touched.load(std::memory_order_relaxed) || !gone(peer)) continue;
+    if (peer.mode.load(std::memory_order_acquire) == Mode::kUnknown) {
+      // The transport below ends them.
+      decide(peer, Mode::kBelow);
+      ended = true;
+      continue;
+    }
+    if (peer.mode.load(std::memory_order_acquire) != Mode::kShared) continue;
+    {
+      const std::scoped_lock lock(peer.mutex);
+      if (std::exchange(peer.swept, true)) continue;
+    }
+    (void)peer.link->lose();
+    ended = true;
+  }
+  if (ended) tell();
+}
+
+void ShmTransport::poll(bool begins) noexcept {
+  if (memory_.forked()) return;
+  // seq_cst: in one order with the loads in Link::settle().
+  const int before = pollers_.fetch_add(begins ? 1 : -1, std::memory_order_seq_cst);
+  if (before != (begins ? 0 : 1) || links_.load(std::memory_order_relaxed) == 0) return;
+  bool ended = false;
+  for (Peer& peer : peers_) {
+    if (peer.mode.load(std::memory_order_acquire) == Mode::kShared && peer.link->must_attend())
+      ended = peer.link->attend() || ended;
+  }
+  if (ended) tell();
+}
+
+void ShmTransport::sleep(bool begins) noexcept {
+  if (memory_.forked()) return;
+  const int before = sleepers_.fetch_add(begins ? 1 : -1, std::memory_order_seq_cst);
+  if (!begins || before != 0 || links_.load(std::memory_order_relaxed) == 0) return;
+  bool ended = false;
+  for (Peer& peer : peers_) {
+    if (peer.mode.load(std::memory_order_acquire) == Mode::kShared) ended = peer.link->attend() || ended;
+  }
+  if (ended) tell();
+}
+
+// ---- Peers ----
+
+int ShmTransport::num_connections() const noexcept {
+  int touched = 0;
+  for (const Peer& peer : peers_) touched += peer.touched.load(std::memory_order_relaxed) ? 1 : 0;
+  return std::min(touched, below_.num_connections());
+}
+
+bool ShmTransport::lost(int worker) const noexcept {
+  const Peer& peer = at(worker);
+  return peer.broken.load(std::memory_order_relaxed) || below_.lost(worker);
+}
+
+void ShmTransport::why_lost(int worker, char* text, std::size_t size) const noexcept {
+  if (size == 0) return;
+  below_.why_lost(worker, text, size);
+  if (*text != '\0' || memory_.forked() || !at(worker).broken) return;
+  const shm::Link* const link = at(worker).link;
+  const char* const rule = link == nullptr ? nullptr : link->violation();
+  std::snprintf(text, size, "worker %d %s%s", worker,
+                rule == nullptr ? "was killed" : "violated the protocol of the shared memory: ",
+                rule == nullptr ? "" : rule);
+}
+
+void ShmTransport::describe(char* text, std::size_t size) const noexcept {
+  if (size == 0) return;
+  text[0] = '\0';
+  std::size_t length = 0;
+  const auto add = [&](const char* format, auto... arguments) {
+    if (length >= size) return;
+    const int more = std::snprintf(text + length, size - length, format, arguments...);
+    length += more > 0 ? static_cast<std::size_t>(more) : 0;
+  };
+  for (const Peer& peer : peers_) {
+    const Mode mode = peer.mode.load(std::memory_order_acquire);
+    if (peer.number == me() || mode == Mode::kUnknown) continue;
+    if (mode == Mode::kShared) {
+      add("%sworker %d by shared memory of %.1f MiB%s", length == 0 ? "" : "; ", peer.number,
+          static_cast<double>(peer.link->shared_bytes()) / (1 << 20),
+          peer.link->reads() ? ""
+                             : ", with two copies because the system does not let processes read each other");
+    } else {
+      const std::scoped_lock lock(peer.mutex);
+      add("%sworker %d by sockets%s%s", length == 0 ? "" : "; ", peer.number, *peer.why == '\0' ? "" : ": ",
+          peer.why);
+    }
+  }
+}
+
+void ShmTransport::close() noexcept {
+  if (memory_.forked()) return;
+  close_links();
+  below_.close();
+  tell();
+}
+
+void ShmTransport::close_links() noexcept {
+  if (memory_.forked() || closed_.exchange(true)) return;
+  for (Peer& peer : peers_) {
+    bool shared = false;
+    {
+      const std::scoped_lock lock(peer.mutex);
+      shared = peer.mode.load(std::memory_order_relaxed) == Mode::kShared;
+      while (peer.held != nullptr) {
+        Transfer& each = *peer.held;
+        peer.held = each.next;
+        each.before = nullptr;
+        each.owner = -1;
+        each.finish(Transfer::End::kCancelled);
+      }
+      if (peer.held == nullptr && !shared) peer.mode.store(Mode::kBelow, std::memory_order_release);
+    }
+    if (shared) (void)peer.link->close();
+  }
+  tell();
+}
+
+}  // namespace dist
