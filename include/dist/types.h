@@ -165,10 +165,11 @@ enum {
 
 /** The transport between workers that are separate processes; workers.h lists the environment variables for it. */
 enum {
-  /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT */
+  /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. Unless one is named,
+     workers of one machine and user share memory */
   DIST_TRANSPORT_AUTO = 0,
   DIST_TRANSPORT_NONE = 1, /* no transport: the first call that needs another worker fails with UNAVAILABLE */
-  DIST_TRANSPORT_GRPC = 2, /* over gRPC, between the addresses in the cluster */
+  DIST_TRANSPORT_GRPC = 2, /* over gRPC, between the addresses in the cluster, also within one machine */
   DIST_TRANSPORT_GLOO = 3  /* control over gRPC, data over Gloo: not encrypted, on additional ports */
 };
 

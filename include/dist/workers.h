@@ -18,15 +18,18 @@
  * The chief comes first, then the other workers. Replicas are numbered consecutively, worker by worker:
  * dist_replica_id() and dist_replica_num_replicas() count the replicas of all workers. A process that is not listed in
  * the cluster runs as a single worker. Workers that are processes communicate over gRPC, between the addresses in the
- * cluster.
+ * cluster. Those of one machine and user find each other over gRPC and then exchange data through shared memory, of at
+ * most 1 MiB for each pair, unless DIST_TRANSPORT names a transport. If that is not possible, for example because a
+ * container has its own network namespace or no memory is left, they use gRPC and libdist logs the reason once.
+ * dist_explain() lists the way to each worker.
  *
  * **Environment.** These variables are read when the strategy is created and complete its options:
  *
  *     DIST_REPLICAS        number of replicas of each worker, if num_replicas is 0
- *     DIST_TRANSPORT       auto, none, grpc or gloo, if transport is DIST_TRANSPORT_AUTO. With gloo, data is sent over
- *                          Gloo's TCP transport, on ports that the system assigns, never with TLS. Use it only on
- *                          loopback and trusted networks: a stranger who connects to such a port while it waits for its
- *                          worker can terminate this process
+ *     DIST_TRANSPORT       auto (the default), none, grpc or gloo, if transport is DIST_TRANSPORT_AUTO. Workers share
+ *                          memory only with auto. With gloo, data is sent over Gloo's TCP transport, on ports that the
+ *                          system assigns, never with TLS. Use it only on loopback and trusted networks: a stranger who
+ *                          connects to such a port while it waits for its worker can terminate this process
  *     DIST_JOB_SECRET      a text that all workers of the job share. Workers that do not present it are rejected.
  *                          Required on addresses other than loopback without TLS. Set it with TLS, too: processes that
  *                          do not know it can then neither fill a worker's memory nor delay it. Use a long random text,

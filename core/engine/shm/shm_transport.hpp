@@ -55,6 +55,7 @@ class ShmTransport final : public Transport, private TransportListener {
   void forget(uint32_t generation, uint32_t run) noexcept override;
   void progress() noexcept override;
   bool up_to_date() const noexcept override { return below_.up_to_date(); }
+  bool given_up() const noexcept override { return below_.given_up(); }
   bool reaches_others() const noexcept override { return below_.reaches_others(); }
   bool lost(int worker) const noexcept override;
   bool left(int worker) const noexcept override { return below_.left(worker); }
