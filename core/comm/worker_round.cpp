@@ -251,7 +251,9 @@ WorkerRound::Problem WorkerRound::read_headers() noexcept {
 void WorkerRound::ask_for_sizes() noexcept {
   WireWriter writer(own_size_bytes_.data());
   for (const uint64_t bytes : own_sizes_) writer.put(bytes);
+  expects_more_ = sizes_vary(own_);
   each_peer_in_turn([&](int w, Peer& peer) {
+    expects_more_ = expects_more_ || sizes_vary(peer.header);
     if (sizes_vary(peer.header)) {
       transport_.receive(w, key(kSizeList), peer.size_bytes.data(), peer.size_bytes.size(),
                          peer.receive_sizes);
@@ -292,7 +294,9 @@ WorkerRound::Problem WorkerRound::move_payloads() noexcept {
     }
   });
   if (problem.fault != Fault::kNone) return problem;
+  expects_more_ = !own_.payloads_inside();
   each_peer_in_turn([&](int w, Peer& peer) {
+    expects_more_ = expects_more_ || !peer.header.payloads_inside();
     for (std::size_t p = 0; !peer.header.payloads_inside() && p < peer.receive_payloads.size(); ++p) {
       Payload& payload = incoming_[static_cast<std::size_t>(members_.first_of(w)) + p];
       if (payload.bytes() == 0) continue;

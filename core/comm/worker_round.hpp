@@ -135,6 +135,8 @@ class WorkerRound {
   // one of the two will detect that and report it, and while the transport is not up to date.
   bool settled() noexcept;
   bool here() const noexcept { return phase_ == Phase::kHere; }
+  // Whether messages belong to what proceed() has begun. If not, it can be called again at once.
+  bool expects_more() const noexcept { return expects_more_; }
   // True once in a round: all headers have been read since the previous call.
   bool has_just_met() noexcept { return phase_ > Phase::kHeaders && !std::exchange(met_, true); }
   // Call this when settled() and not here().
@@ -233,6 +235,7 @@ class WorkerRound {
   bool complete_ = false;
   bool met_ = false;
   bool payloads_sent_ = false;
+  bool expects_more_ = false;
   bool polled_ = false;  // of all its transfers
   std::size_t staging_bytes_ = 0;
   WorkerHeader own_;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/text.hpp"
+#include "core/comm/polling.hpp"
 #include "core/comm/workers.hpp"
 
 namespace dist {
@@ -370,6 +371,7 @@ Status WorkerMeeting::fail_all(const Found& found) noexcept {
     const uint32_t seen = group_.progress().value.load(std::memory_order_acquire);
     transport_.progress();
     if (try_to_fail(found)) return group_.failure();
+    const Sleeping sleeping(transport_, polling_);
     group_.progress().sleep(seen, kLookNs, group_.policy(),
                             [&] { return report_.transfer.over() || group_.poisoned(); });
   }

@@ -3,39 +3,10 @@
 
 #include <algorithm>
 
+#include "core/comm/polling.hpp"
+
 namespace dist {
 namespace {
-
-// While it exists, this thread calls progress() all the time, except while it sleeps.
-class Polling {
- public:
-  explicit Polling(Transport& transport) noexcept : transport_(transport) { transport_.poll(true); }
-  ~Polling() { transport_.poll(false); }
-  Polling(const Polling&) = delete;
-  Polling& operator=(const Polling&) = delete;
-
- private:
-  Transport& transport_;
-};
-
-// This thread is about to sleep until the listener is notified. `polls`: it polls otherwise.
-class Sleeping {
- public:
-  Sleeping(Transport& transport, bool polls) noexcept : transport_(transport), polls_(polls) {
-    if (polls_) transport_.poll(false);
-    transport_.sleep(true);
-  }
-  ~Sleeping() {
-    transport_.sleep(false);
-    if (polls_) transport_.poll(true);
-  }
-  Sleeping(const Sleeping&) = delete;
-  Sleeping& operator=(const Sleeping&) = delete;
-
- private:
-  Transport& transport_;
-  const bool polls_;
-};
 
 std::pmr::vector<int> firsts_of(Memory& memory, std::span<const int> members) {
   std::pmr::vector<int> firsts(1, 0, &memory);
@@ -255,7 +226,7 @@ Status WorkerMeeting::await_run_before(Group& group) noexcept {
     // The transport's listener is the meeting; this group's progress word may be another one, so poll.
     constexpr int64_t kLookNs = 1'000'000;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
-    const Sleeping sleeping(transport_, false);
+    const Sleeping sleeping(transport_);
     word.sleep(seen, host_.slice_ns(kLookNs), group.policy(), [&] { return group.poisoned(); });
   }
   return kOk;
@@ -280,7 +251,7 @@ Status WorkerMeeting::hear_leader(const std::atomic<bool>& cancelled, uint32_t* 
                         static_cast<double>(waited_ns) * 1e-9);
     }
     constexpr int64_t kLookNs = 1'000'000;
-    const Sleeping sleeping(transport_, false);
+    const Sleeping sleeping(transport_);
     word.sleep(seen, host_.slice_ns(kLookNs), group_.policy(), [&] { return leader.transfer.over(); });
   }
   const std::lock_guard lock(mutex_);
@@ -333,7 +304,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
   if (over()) return kOk;
   // Workers of one machine usually arrive within the time that the checks below take.
   constexpr int kLooks = 200;
-  for (int i = 0; i < kLooks && transport_.polls(); ++i) {
+  for (int i = 0; i < kLooks && transport_.polls() && !group_.policy().oversubscribed; ++i) {
     transport_.progress();
     if (over()) return kOk;
     if (group_.poisoned()) break;
@@ -360,7 +331,7 @@ Status WorkerMeeting::await(Over&& over) noexcept {
     if (transport_.polls() ? poll_until(over, seen) : spin_until(group_.policy(), changed)) continue;
     // The transport may need progress() even if nothing has happened here.
     constexpr int64_t kMostNs = 1'000'000;
-    const Sleeping sleeping(transport_, true);
+    const Sleeping sleeping(transport_, polling_);
     if (over()) return kOk;
     word.sleep(seen, host_.slice_ns(kMostNs), group_.policy(), changed);
   }
@@ -402,14 +373,14 @@ void WorkerMeeting::count_in() noexcept {
 }
 
 Status WorkerMeeting::await_members() noexcept {
-  const Polling polling(transport_);
+  const Polling polling(transport_, polling_);
   const uint64_t all = ++awaited_ * static_cast<uint64_t>(group_.size() - 1);
   return await([&] { return counted_.load(std::memory_order_acquire) == all; });
 }
 
 Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_ns,
                                     int64_t start_ns) noexcept {
-  const Polling polling(transport_);
+  const Polling polling(transport_, polling_);
   take_part();
   ++number_;
   start_ns_ = start_ns;
@@ -427,16 +398,15 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
     const WorkerRound::Last theirs = round_->last_of(w);
     attendance_.hear(w, theirs.name, theirs.alone_ns);
   });
-  for (bool first = true; !round_->here(); first = false) {
-    const bool waits = first || !round_->settled();
-    if (waits) DIST_TRY(await_messages());
+  while (!round_->here()) {
+    DIST_TRY(await_messages());
     // The messages may come from workers that have given this one up since. A worker that is late has, for
     // example, everything that it needs for a barrier, and must not complete it successfully on its own.
-    if (waits) {
-      if (Found found; find_trouble(*round_, &found)) return fail_all(found);
-    }
-    const WorkerRound::Problem problem = round_->proceed();
-    if (problem.fault != WorkerRound::Fault::kNone) return fail_all(problem);
+    if (Found found; find_trouble(*round_, &found)) return fail_all(found);
+    do {
+      const WorkerRound::Problem problem = round_->proceed();
+      if (problem.fault != WorkerRound::Fault::kNone) return fail_all(problem);
+    } while (!round_->expects_more() && !round_->here());
   }
   if (round_->complete()) complete_collective();
   return kOk;
@@ -459,7 +429,7 @@ Status WorkerMeeting::reserve(std::size_t bytes) noexcept {
 }
 
 Status WorkerMeeting::pass(std::span<const Passage> passages) noexcept {
-  const Polling polling(transport_);
+  const Polling polling(transport_, polling_);
   round_->pass(passages);
   // Tensors take their time, so sleeping at once would only add to it: 1 ns per byte is more than a copy takes.
   for (const Passage& each : passages)

@@ -336,6 +336,7 @@ class WorkerMeeting final : public TransportListener {
   std::atomic<bool> listening_{false};   // receives for notices are posted
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
+  bool polling_ = false;     // used by the carrier only; see Polling
   int64_t patience_ns_ = 0;  // how much longer than usual the carrier polls before it sleeps
   Standstill standstill_;
   std::byte own_leave_[WorkerNotice::kBytes];

@@ -165,8 +165,8 @@ enum {
 
 /** The transport between workers that are separate processes; workers.h lists the environment variables for it. */
 enum {
-  /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. Unless one is named,
-     workers of one machine and user share memory */
+  /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named,
+     workers of one machine and user exchange data through shared memory */
   DIST_TRANSPORT_AUTO = 0,
   DIST_TRANSPORT_NONE = 1, /* no transport: the first call that needs another worker fails with UNAVAILABLE */
   DIST_TRANSPORT_GRPC = 2, /* over gRPC, between the addresses in the cluster, also within one machine */

@@ -18,10 +18,10 @@
  * The chief comes first, then the other workers. Replicas are numbered consecutively, worker by worker:
  * dist_replica_id() and dist_replica_num_replicas() count the replicas of all workers. A process that is not listed in
  * the cluster runs as a single worker. Workers that are processes communicate over gRPC, between the addresses in the
- * cluster. Those of one machine and user find each other over gRPC and then exchange data through shared memory, of at
- * most 1 MiB for each pair, unless DIST_TRANSPORT names a transport. If that is not possible, for example because a
- * container has its own network namespace or no memory is left, they use gRPC and libdist logs the reason once.
- * dist_explain() lists the way to each worker.
+ * cluster. Workers of one machine and user find each other over gRPC and then exchange data through shared memory, less
+ * than 1 MiB for each pair, unless DIST_TRANSPORT or the transport option names a transport. If that is not possible,
+ * for example because a container has its own network namespace or no memory is left, they use gRPC and libdist logs
+ * the reason once. dist_explain() lists the way to each worker.
  *
  * **Environment.** These variables are read when the strategy is created and complete its options:
  *

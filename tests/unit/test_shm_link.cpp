@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/shm: a peer that has proven to belong to the job may still write anything into the shared memory.
+// core/engine/shm: a peer that has proven to belong to the job may still write anything into the shared memory, or end at
+// any time.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -7,7 +12,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/os/local_socket.hpp"
 #include "core/engine/shm/link.hpp"
+#include "tests/skip.h"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/transport_suite.hpp"
 
@@ -24,8 +31,8 @@ constexpr uint64_t kSalt = 0x1234567890ABCDEF;
 // A link, and what its peer does to the memory.
 class Scene {
  public:
-  Scene() : link_(*memory_, kCredit, nobody_, nobody_), layout_(kCredit) {
-    shm::Link::Connection connection;
+  explicit Scene(shm::Link::Connection connection = {})
+      : link_(*memory_, kCredit, nobody_, nobody_), layout_(kCredit) {
     Descriptor own;
     Descriptor theirs;
     assert_true(connection.own.create(layout_.bytes(), &own).ok());
@@ -39,6 +46,7 @@ class Scene {
   }
   shm::Link& link() { return link_; }
   shm::Control& counters() { return from_.control(); }
+  shm::SlotState state_of(std::size_t slot) { return into_.slot(slot).state.load(); }
   void put(const Frame& frame) {
     shm::Header& header = into_.header(static_cast<std::size_t>(at_ % layout_.ring));
     header.frame = frame;
@@ -47,7 +55,7 @@ class Scene {
     if (frame.kind == FrameKind::kOffer && frame.slot < shm::kSlots)
       into_.slot(frame.slot).state.store(shm::SlotState::kOffered);
   }
-  // What waits ends as if the peer was lost, and so does what begins later.
+  // The transfers that wait end as if the peer was lost, and so do later ones.
   void assert_ended() {
     std::byte byte{};
     Transfer receive;
@@ -142,6 +150,44 @@ void counters_that_cannot_be_end_the_link(void**) {
   for (const auto& each : sends) assert_true(each->over());
 }
 
+// The link reads from this process, which has the id of a peer that has ended.
+void data_of_another_process_are_not_received(void**) {
+  for (const bool lives : {true, false}) {
+    const pid_t peer = fork();
+    if (peer == 0) {
+      for (;;) pause();
+    }
+    shm::Link::Connection connection;
+    connection.process = getpid();
+    connection.reads = true;
+    connection.ends = watch_process(peer);
+    if (!connection.ends.is_open()) {
+      kill(peer, SIGKILL);
+      skip_because("the system cannot watch a process");
+    }
+    if (!lives) kill(peer, SIGKILL);
+    if (!lives) assert_int_equal(waitpid(peer, nullptr, 0), peer);
+    {
+      Scene scene(std::move(connection));
+      std::vector<std::byte> sent(2000, std::byte{7});
+      std::vector<std::byte> got(sent.size());
+      scene.put({.kind = FrameKind::kOffer,
+                 .slot = 3,
+                 .bytes = sent.size(),
+                 .place = reinterpret_cast<std::uintptr_t>(sent.data())});
+      Transfer receive;
+      (void)scene.link().receive({1, {}, got.data(), got.size()}, receive);
+      assert_true(receive.end() == (lives ? End::kDone : End::kUnderWay));
+      assert_true(scene.state_of(3) == (lives ? shm::SlotState::kDone : shm::SlotState::kGranted));
+      if (lives) assert_memory_equal(sent.data(), got.data(), sent.size());
+      (void)scene.link().close();
+    }
+    if (!lives) continue;
+    kill(peer, SIGKILL);
+    assert_int_equal(waitpid(peer, nullptr, 0), peer);
+  }
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -151,6 +197,7 @@ int main() {
       cmocka_unit_test(frames_that_cannot_be_end_the_link),
       cmocka_unit_test(chunks_arrive_only_as_agreed),
       cmocka_unit_test(counters_that_cannot_be_end_the_link),
+      cmocka_unit_test(data_of_another_process_are_not_received),
   };
   return cmocka_run_group_tests_name("shm_link", tests, nullptr, nullptr);
 }

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/shm/shm_network.hpp"
+#include "core/engine/shm/shm_transport.hpp"
 #include "tests/skip.h"
 #include "tests/unit/grpc_support.hpp"
 
@@ -32,11 +32,10 @@ using End = Transfer::End;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr int64_t kSecond = 1'000'000'000;
 
-// What the processes of a test share.
+// Memory that the processes of a test share.
 struct Page {
   std::atomic<int> received{0};
-  std::atomic<int> ready{0};
-  std::atomic<int> go{0};
+  std::atomic<int> child{0};
   char how[2][512];
   char why[2][512];
 };
@@ -45,8 +44,7 @@ struct Page {
 struct Worker {
   Page& page;
   int me;
-  ShmNetwork& network;
-  Transport& transport;
+  ShmTransport& transport;
   int other() const { return 1 - me; }
   End wait(Transfer& transfer) {
     while (!transfer.over()) {
@@ -73,14 +71,18 @@ struct Worker {
     for (uint64_t i = 0; i < 20; ++i) {
       if (!exchange(i % 4 == 3 ? kLarge / 4 : i * 1000, i)) return false;
     }
-    network.describe(page.how[me], sizeof page.how[me]);
+    transport.describe(page.how[me], sizeof page.how[me]);
     return true;
   }
 };
 
 struct Setup {
   std::function<bool(Worker&)> play;
-  std::function<bool(int)> before = [](int) { return true; };  // in the process, with the worker's number
+  // In the process, with the worker's number: at its beginning, when gRPC listens, and when the thread of the transport has
+  // started. False if the system does not allow what they do.
+  std::function<bool(int)> before = [](int) { return true; };
+  std::function<bool(int)> between = [](int) { return true; };
+  std::function<bool(int)> after = [](int) { return true; };
   int64_t lease_ns = 3600 * kSecond;
   bool reads = true;
 };
@@ -102,16 +104,17 @@ int be_worker(Page& page, const Setup& setup, const std::vector<std::string>& ad
   CountingMemory memory;
   Ref<GrpcNetwork> below;
   if (!GrpcNetwork::create({}, options, &below).ok()) return 2;
-  Ref<ShmNetwork> network = make_counted<ShmNetwork>(*memory, Ref<Network>::adopt(below.take()),
-                                                     ShmTransport::Options{nullptr, setup.reads});
-  Transport* transport = nullptr;
-  if (!network->join(me, &transport).ok()) return 3;
+  Transport* sockets = nullptr;
+  if (!below->join(me, &sockets).ok()) return 3;
+  if (!setup.between(me)) return 77;
+  ShmTransport transport(*memory, *sockets, {nullptr, setup.reads});
+  if (!setup.after(me)) return 77;
   Host host;
   if (me == 0) host = {keep_line, &page, nullptr, nullptr};
-  transport->log_to(host);
-  Worker worker{page, me, *network, *transport};
+  transport.log_to(host);
+  Worker worker{page, me, transport};
   const bool good = setup.play(worker);
-  transport->close();
+  transport.close();
   return good ? 0 : 4;
 }
 
@@ -213,11 +216,11 @@ void a_peer_is_killed_while_messages_are_copied(void**) {
 }
 
 void a_peer_is_stopped_past_its_lease(void**) {
-  Job job({.play = receive_until_lost, .lease_ns = kSecond});
+  Job job({.play = receive_until_lost, .lease_ns = 3 * kSecond});
   await([&] { return job.page().received.load() >= 3; });
   ::kill(job.pid(1), SIGSTOP);
   assert_int_equal(job.status_of(0), 0);
-  const std::string said = "worker 1 (" + job.address(1) + ") sent no heartbeat for 1 s";
+  const std::string said = "worker 1 (" + job.address(1) + ") sent no heartbeat for 3 s";
   assert_string_equal(job.page().why[1], said.c_str());
   ::kill(job.pid(1), SIGCONT);
   assert_int_equal(job.status_of(1), 0);
@@ -297,6 +300,71 @@ void workers_in_other_pid_namespaces_share_memory(void**) {
   }
 }
 
+// Only the thread that uses local sockets is in another namespace, so that gRPC still connects the workers.
+void workers_in_other_network_namespaces_use_sockets(void**) {
+  const Descriptor here(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+  Job job({.play = exchange_some,
+           .between = [](int me) { return me == 0 || unshare(CLONE_NEWNET) == 0; },
+           .after = [&](int me) { return me == 0 || setns(here.number(), CLONE_NEWNET) == 0; }});
+  if (!job.both_end_well()) skip_because("another network namespace needs root");
+  for (int w = 0; w < 2; ++w) {
+    const std::string how = job.page().how[w];
+    assert_says(how,
+                "worker " + std::to_string(1 - w) + " by sockets: connecting to its local socket failed");
+  }
+  const std::string line = job.page().why[0];
+  assert_says(line, "worker 1 is on this machine, but is reached over sockets: ");
+}
+
+// In a forked child all transfers end as lost, and its calls have no effect on the parent.
+bool forked_child_is_no_worker(Worker& worker) {
+  Transport& transport = worker.transport;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    std::byte byte{};
+    Transfer transfers[2];
+    transport.poll(true);
+    transport.send(worker.other(), {.number = 99}, &byte, 1, transfers[0]);
+    transport.receive(worker.other(), {.number = 99}, &byte, 1, transfers[1]);
+    transport.progress();
+    transport.sleep(true);
+    transport.sleep(false);
+    transport.poll(false);
+    transport.close();
+    _exit(transfers[0].end() == End::kLost && transfers[1].end() == End::kLost ? 0 : 1);
+  }
+  int status = -1;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+void a_forked_child_does_not_disturb_its_parent(void**) {
+  Job job({.play = [](Worker& worker) {
+    return worker.exchange_some() && (worker.me == 0 || forked_child_is_no_worker(worker)) &&
+           worker.exchange_some();
+  }});
+  assert_true(job.both_end_well());
+  assert_string_equal(job.page().why[0], "");
+}
+
+// The child keeps the sockets of its parent open, so gRPC does not notice that the parent has ended.
+void a_killed_peer_whose_child_lives_is_lost(void**) {
+  Job job({.play = [](Worker& worker) {
+    if (!worker.exchange_some()) return false;
+    // At its end, gRPC would wait for the peer as long as its lease.
+    if (worker.me == 0) _exit(receive_until_lost(worker) ? 0 : 4);
+    const pid_t child = fork();
+    if (child == 0) alarm(100);
+    if (child != 0) worker.page.child = static_cast<int>(child);
+    for (;;) pause();
+  }});
+  await([&] { return job.page().child.load() > 0; });
+  job.kill_one(1);
+  assert_int_equal(job.status_of(0), 0);
+  assert_string_equal(job.page().why[1], "worker 1 was killed");
+  ::kill(static_cast<pid_t>(job.page().child), SIGKILL);
+}
+
 int lines_with(const char* path, const char* part) {
   std::ifstream file(path);
   int found = 0;
@@ -328,6 +396,9 @@ int main() {
       cmocka_unit_test(a_system_that_forbids_reading_copies_twice),
       cmocka_unit_test(a_small_dev_shm_does_not_matter),
       cmocka_unit_test(workers_in_other_pid_namespaces_share_memory),
+      cmocka_unit_test(workers_in_other_network_namespaces_use_sockets),
+      cmocka_unit_test(a_forked_child_does_not_disturb_its_parent),
+      cmocka_unit_test(a_killed_peer_whose_child_lives_is_lost),
       cmocka_unit_test(nothing_is_left_behind),
   };
   return cmocka_run_group_tests_name("shm_processes", tests, nullptr, nullptr);

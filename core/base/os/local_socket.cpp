@@ -2,7 +2,6 @@
 #include "core/base/os/local_socket.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,8 +15,6 @@
 
 namespace dist {
 namespace {
-
-constexpr std::size_t kMostWatched = 1024;
 
 Status failed(const char* what) noexcept {
   return fail(DIST_UNAVAILABLE, "%s failed: %s", what, std::strerror(errno));
@@ -132,12 +129,21 @@ Descriptor watch_process(int64_t process) noexcept {
   return {};
 }
 
-void wait_readable(std::span<Watched> all, int timeout_ms) noexcept {
-  pollfd polled[kMostWatched];
-  const std::size_t count = std::min(all.size(), kMostWatched);
-  for (std::size_t i = 0; i < count; ++i) polled[i] = {all[i].descriptor, POLLIN, 0};
-  const int ready = poll(polled, static_cast<nfds_t>(count), timeout_ms);
-  for (std::size_t i = 0; i < count; ++i) all[i].readable = ready > 0 && polled[i].revents != 0;
+bool has_ended(const Descriptor& process) noexcept {
+  if (!process.is_open()) return false;
+  pollfd look{process.number(), POLLIN, 0};
+  return poll(&look, 1, 0) > 0;
+}
+
+int WatchList::add(int descriptor) noexcept {
+  if (descriptor < 0) return -1;
+  all_.push_back({descriptor, POLLIN, 0});
+  return static_cast<int>(all_.size()) - 1;
+}
+
+void WatchList::wait(int timeout_ms) noexcept {
+  if (poll(all_.data(), static_cast<nfds_t>(all_.size()), timeout_ms) > 0) return;
+  for (pollfd& each : all_) each.revents = 0;
 }
 
 bool boot_identity(std::byte (&out)[16]) noexcept {

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sockets between processes of one machine, with names that exist only in memory. They keep the boundaries of messages
 // and can pass a descriptor. Also identifies the machine and watches processes and descriptors. Nothing here blocks,
-// except wait_readable().
+// except WatchList::wait().
 #pragma once
+
+#include <poll.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "core/base/memory.hpp"
 #include "core/base/os/file.hpp"
 #include "core/base/status.hpp"
 
@@ -36,13 +41,29 @@ std::ptrdiff_t receive_message(const Descriptor& socket, std::span<std::byte> ro
 // A descriptor that becomes readable when the process ends. It is not open if the system has none.
 Descriptor watch_process(int64_t process) noexcept;
 
-// Waits until at least one of the descriptors is readable or closed, for at most timeout_ms (< 0: no limit), and notes
-// which. Negative numbers are ignored.
-struct Watched {
-  int descriptor = -1;
-  bool readable = false;
+// Whether that process has ended. False if the descriptor is not open.
+bool has_ended(const Descriptor& process) noexcept;
+
+// Descriptors that one thread watches together.
+class WatchList {
+ public:
+  explicit WatchList(Memory& memory) : all_(&memory) {}
+
+  // Makes room, so that add() needs no memory. Throws std::bad_alloc.
+  void reserve(std::size_t count) { all_.reserve(count); }
+  bool has_room() const noexcept { return all_.size() < all_.capacity(); }
+  void clear() noexcept { all_.clear(); }
+  // Returns its number for readable(), or -1 if the descriptor is negative. There must be room.
+  int add(int descriptor) noexcept;
+  // Waits until at least one of them is readable or closed, for at most timeout_ms (< 0: no limit).
+  void wait(int timeout_ms) noexcept;
+  bool readable(int number) const noexcept {
+    return number >= 0 && all_[static_cast<std::size_t>(number)].revents != 0;
+  }
+
+ private:
+  std::pmr::vector<pollfd> all_;
 };
-void wait_readable(std::span<Watched> all, int timeout_ms) noexcept;
 
 // Identifies the running system: equal for two processes if and only if they share a kernel. False if it is unknown.
 bool boot_identity(std::byte (&out)[16]) noexcept;

@@ -31,6 +31,7 @@ Link::~Link() {
 
 void Link::open(Connection connection) noexcept {
   connection_ = std::move(connection);
+  reads_.store(connection_.reads, std::memory_order_relaxed);
   own_ = Region(connection_.own.data(), layout_, connection_.own_salt);
   theirs_ = Region(connection_.theirs.data(), layout_, connection_.their_salt);
   next_mark_.store(own_.mark_of(0), std::memory_order_relaxed);
@@ -38,8 +39,9 @@ void Link::open(Connection connection) noexcept {
 
 void Link::end(Transfer& transfer, End end) noexcept {
   if (std::exchange(transfer.owner, -1) == 1) waiting_.fetch_sub(1, std::memory_order_relaxed);
-  // seq_cst: in one order with the increment in Transport::sleep(), after which the owner looks once more.
-  if (!transfer.polled || sleepers_.load(std::memory_order_seq_cst) != 0) ended_ = true;
+  // relaxed: an owner that goes to sleep is counted first and then takes the lock (sleep()). So either this thread sees
+  // it, or the owner sees this end.
+  if (!transfer.polled || sleepers_.load(std::memory_order_relaxed) != 0) ended_ = true;
   transfer.finish(end);
 }
 
@@ -49,7 +51,8 @@ bool Link::take_ended() noexcept { return std::exchange(ended_, false); }
 void Link::began_to_wait(Transfer& transfer) noexcept {
   if (transfer.owner == 1 || (!transfer.sends && transfer.unhurried)) return;
   transfer.owner = 1;
-  waiting_.fetch_add(1, std::memory_order_relaxed);
+  // seq_cst: in one order with the number of polling threads, see must_attend().
+  waiting_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void Link::violated(const char* rule) noexcept {
@@ -575,10 +578,10 @@ bool Link::grant(Entry& entry, Transfer& transfer) noexcept {
   const auto slot = static_cast<std::size_t>(entry.slot);
   const bool fits = entry.bytes == transfer.message().bytes;
   const bool at_once = !fits || entry.bytes == 0;
-  const SlotState to = !fits               ? SlotState::kMisfit
-                       : entry.bytes == 0  ? SlotState::kDone
-                       : connection_.reads ? SlotState::kPulling
-                                           : SlotState::kGranted;
+  const SlotState to = !fits              ? SlotState::kMisfit
+                       : entry.bytes == 0 ? SlotState::kDone
+                       : reads()          ? SlotState::kPulling
+                                          : SlotState::kGranted;
   unlink_by_key(entry);
   if (!answer(slot, SlotState::kOffered, to)) {
     entry.how = Entry::How::kVoid;
@@ -591,7 +594,7 @@ bool Link::grant(Entry& entry, Transfer& transfer) noexcept {
   }
   entry.receive = &transfer;
   entry.moved = 0;
-  entry.how = connection_.reads ? Entry::How::kPulls : Entry::How::kChunks;
+  entry.how = to == SlotState::kPulling ? Entry::How::kPulls : Entry::How::kChunks;
   transfer.id = slot + 1;
   transfer.before = nullptr;
   began_to_wait(transfer);
@@ -618,6 +621,8 @@ void Link::pull(std::size_t slot) noexcept {
     return cannot_pull(slot);
   entry.moved += bytes;
   if (entry.moved != entry.bytes) return;
+  // Another process may have got the id of one that has ended, and these data may be its.
+  if (has_ended(connection_.ends)) return cannot_pull(slot);
   --pulls_;
   busy_.fetch_sub(1, std::memory_order_relaxed);
   if (!answer(slot, SlotState::kPulling, SlotState::kDone)) return wait_again(entry);
@@ -628,10 +633,11 @@ void Link::pull(std::size_t slot) noexcept {
 // From now on, the sender copies the data. It may also be dead; then the transfer ends when that is known.
 void Link::cannot_pull(std::size_t slot) noexcept {
   Entry& entry = *offers_[slot];
-  connection_.reads = false;
   --pulls_;
   busy_.fetch_sub(1, std::memory_order_relaxed);
+  // A sender that has cancelled the message may have freed its memory, so this says nothing about others.
   if (!answer(slot, SlotState::kPulling, SlotState::kGranted)) return wait_again(entry);
+  reads_.store(false, std::memory_order_relaxed);
   entry.moved = 0;
   entry.how = Entry::How::kChunks;
 }

@@ -6,8 +6,8 @@
 // the data straight from the sender's memory if the system allows that, or else has the sender copy them through the
 // ring in chunks.
 //
-// The threads that call the link move the data; it has no thread. Whoever publishes something rings the peer's bell if
-// the peer has asked for it: the peer does so when transfers wait and none of its threads polls.
+// The threads that call the link move the data; it has no thread. A thread that publishes something rings the peer's bell
+// if the peer has asked for that: if none of its threads polls, and transfers wait or a thread sleeps.
 //
 // Invariant: the peer may write anything into the shared memory at any time. This process then at most ends the link,
 // or receives other bytes than the peer meant to send. The memory that a peer can make it keep is bounded by the credit
@@ -35,9 +35,10 @@ class Link {
     SharedMemory theirs;  // and sends into it
     Descriptor socket;    // connected to the peer, which it wakes
     int64_t process = 0;  // the peer's id here; 0: unknown
+    Descriptor ends;      // readable when the peer has ended; not open if the system has no such descriptor
     uint64_t own_salt = 0;
     uint64_t their_salt = 0;
-    bool reads = false;  // this process may read the peer's memory
+    bool reads = false;  // this process may read the peer's memory; needs `ends`
   };
 
   Link(Memory& memory, std::size_t credit, const std::atomic<int>& pollers,
@@ -59,7 +60,7 @@ class Link {
     const bool news =
         own_.header(next_at_.load(std::memory_order_relaxed)).mark.load(std::memory_order_acquire) ==
         next_mark_.load(std::memory_order_relaxed);
-    // relaxed: whoever acts on it takes the lock.
+    // relaxed: a thread that acts on it takes the lock.
     if (!news && busy_.load(std::memory_order_relaxed) == 0 &&
         own_.control().wants_room.load(std::memory_order_relaxed) == 0) [[likely]]
       return false;
@@ -74,7 +75,8 @@ class Link {
   bool attend() noexcept;
   // Whether attend() may have something to do after a thread has begun or ended to poll.
   bool must_attend() const noexcept {
-    return waiting_.load(std::memory_order_relaxed) != 0 ||
+    // seq_cst: either this thread sees the transfer that waits, or the one that began it sees that no thread polls.
+    return waiting_.load(std::memory_order_seq_cst) != 0 ||
            own_.control().bell.load(std::memory_order_relaxed) != 0;
   }
   // A thread has been woken by the socket. Returns false if the peer has closed it.
@@ -82,7 +84,8 @@ class Link {
 
   const Descriptor& socket() const noexcept { return connection_.socket; }
   int64_t process() const noexcept { return connection_.process; }
-  bool reads() const noexcept { return connection_.reads; }
+  const Descriptor& ends() const noexcept { return connection_.ends; }
+  bool reads() const noexcept { return reads_.load(std::memory_order_relaxed); }
   std::size_t shared_bytes() const noexcept { return connection_.own.bytes() + connection_.theirs.bytes(); }
   // The rule that the peer has broken; NULL: none. Any thread.
   const char* violation() const noexcept { return violation_.load(std::memory_order_acquire); }
@@ -181,6 +184,7 @@ class Link {
   const std::atomic<int>& pollers_;
   const std::atomic<int>& sleepers_;
   Connection connection_;
+  std::atomic<bool> reads_{false};
   Region own_;
   Region theirs_;
 

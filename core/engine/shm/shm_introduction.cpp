@@ -116,26 +116,24 @@ bool ShmTransport::note_changes() noexcept {
 // Waits for news, and handles bells and processes that have ended.
 void ShmTransport::watch(int timeout_ms) noexcept {
   watched_.clear();
-  const auto add = [&](int descriptor) { watched_.push_back({descriptor, false}); };
-  add(event_.number());
-  add(listener_socket_.number());
-  for (const Peer& peer : peers_) {
-    const bool shared = peer.mode.load(std::memory_order_acquire) == Mode::kShared;
-    const shm::Link* const link = shared ? peer.link : nullptr;
-    add(link != nullptr && !peer.socket_ended ? link->socket().number()
-        : peer.stage == Stage::kMeeting       ? peer.connection.socket.number()
-                                              : -1);
-    add(link != nullptr && peer.ended_ns == 0 ? peer.ends.number() : -1);
+  const int event = watched_.add(event_.number());
+  (void)watched_.add(listener_socket_.number());
+  for (Peer& peer : peers_) {
+    peer.bell_at = peer.end_at = -1;
+    if (peer.mode.load(std::memory_order_acquire) == Mode::kShared) {
+      if (!peer.socket_ended) peer.bell_at = watched_.add(peer.link->socket().number());
+      if (peer.ended_ns == 0) peer.end_at = watched_.add(peer.link->ends().number());
+    } else if (peer.stage == Stage::kMeeting) {
+      (void)watched_.add(peer.connection.socket.number());
+    }
   }
-  const std::size_t room = watched_.capacity() - watched_.size();
-  for (std::size_t i = 0; i < std::min(room, strangers_.size()); ++i) add(strangers_[i].socket.number());
-  wait_readable(watched_, timeout_ms);
-  if (watched_[0].readable) event_.clear();
+  for (std::size_t i = 0; i < strangers_.size() && watched_.has_room(); ++i)
+    (void)watched_.add(strangers_[i].socket.number());
+  watched_.wait(timeout_ms);
+  if (watched_.readable(event)) event_.clear();
   bool ended = false;
   for (Peer& peer : peers_) {
-    const auto first = 2 + 2 * static_cast<std::size_t>(peer.number);
-    if (peer.mode.load(std::memory_order_acquire) != Mode::kShared) continue;
-    if (watched_[first].readable) {
+    if (watched_.readable(peer.bell_at)) {
       if (!peer.link->take_bell()) {
         peer.socket_ended = true;
         if (peer.ended_ns == 0) peer.ended_ns = steady_now_ns();
@@ -143,7 +141,7 @@ void ShmTransport::watch(int timeout_ms) noexcept {
       ended = peer.link->attend() || ended;
       ended = peer.link->progress() || ended;
     }
-    if (watched_[first + 1].readable && peer.ended_ns == 0) peer.ended_ns = steady_now_ns();
+    if (watched_.readable(peer.end_at) && peer.ended_ns == 0) peer.ended_ns = steady_now_ns();
   }
   if (ended) tell();
 }
@@ -301,10 +299,15 @@ void ShmTransport::take_handshake(Peer& peer) noexcept {
   Descriptor descriptor;
   const std::ptrdiff_t came = receive_message(peer.connection.socket, bytes, &descriptor);
   if (came == 0) return;
+  if (came < 0) {
+    // Its outcome, which is still on its way, contains the reason.
+    peer.connection.socket = Descriptor();
+    return;
+  }
   Handshake said;
   if (came != static_cast<std::ptrdiff_t>(sizeof bytes) || !said.read(bytes) || said.worker != peer.number ||
       !equal(said.own, peer.introduced.token) || !equal(said.other, peer.token))
-    return conclude(peer, "its process broke off the handshake");
+    return conclude(peer, "its process violated the handshake");
   const bool connected_first = peer.number > me();
   if (!take_memory(peer, said, descriptor).ok() || (connected_first && !say(peer, true)))
     return conclude(peer, last_error().message);
@@ -314,7 +317,8 @@ void ShmTransport::take_handshake(Peer& peer) noexcept {
 void ShmTransport::works(Peer& peer) noexcept {
   void* const place = memory_.try_allocate(sizeof(shm::Link), alignof(shm::Link));
   if (place == nullptr) return conclude(peer, "no memory is left");
-  peer.ends = watch_process(peer.connection.process);
+  peer.connection.ends = watch_process(peer.connection.process);
+  peer.connection.reads = peer.connection.reads && peer.connection.ends.is_open();
   peer.link = new (place) shm::Link(memory_, peer.credit, pollers_, sleepers_);
   peer.link->open(std::move(peer.connection));
   conclude(peer, nullptr);
@@ -322,6 +326,9 @@ void ShmTransport::works(Peer& peer) noexcept {
 
 // This end knows whether it can use shared memory. `failed`: the reason if not.
 void ShmTransport::conclude(Peer& peer, const char* failed) noexcept {
+  // If the other end has failed first, its reason counts. An outcome that arrives later may be the answer to this one.
+  Outcome theirs;
+  const bool known = done(peer.receive_outcome) && theirs.read(peer.their_outcome) && !theirs.works;
   Outcome own;
   own.works = failed == nullptr;
   std::snprintf(own.reason, sizeof own.reason, "%s", failed == nullptr ? "" : failed);
@@ -331,8 +338,6 @@ void ShmTransport::conclude(Peer& peer, const char* failed) noexcept {
   if (failed == nullptr) return;
   // Before the other end falls back, it may still be in the handshake, which now fails there, too.
   peer.connection.socket = Descriptor();
-  Outcome theirs;
-  const bool known = done(peer.receive_outcome) && theirs.read(peer.their_outcome) && !theirs.works;
   settle(peer, false, known ? theirs.reason : own.reason);
 }
 
@@ -353,9 +358,13 @@ void ShmTransport::settle(Peer& peer, bool works, const char* why) noexcept {
       std::snprintf(peer.why, sizeof peer.why, "%s", why);
     }
     if (here && *why != '\0') {
-      const std::scoped_lock lock(listening_);
-      host_.log(DIST_LOG_WARNING, "worker %d is on this machine, but is reached over sockets: %s",
-                peer.number, why);
+      Host host;
+      {
+        const std::scoped_lock lock(listening_);
+        host = host_;
+      }
+      host.log(DIST_LOG_WARNING, "worker %d is on this machine, but is reached over sockets: %s", peer.number,
+               why);
     }
     peer.connection = {};
     decide(peer, Mode::kBelow);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 namespace dist {
@@ -20,7 +21,7 @@ ShmTransport::ShmTransport(Memory& memory, Transport& below, const Options& opti
                                          : std::min(below.credit(), shm::Layout::kMostCredit)),
       peers_(&memory),
       strangers_(&memory),
-      watched_(&memory),
+      watched_(memory),
       known_(&memory) {
   for (int w = 0; w < below.num_workers(); ++w) peers_.emplace_back(w);
   known_.resize(peers_.size());
@@ -239,10 +240,9 @@ void ShmTransport::sweep() noexcept {
   for (Peer& peer : peers_) {
     if (!peer.touched.load(std::memory_order_relaxed) || !gone(peer)) continue;
     if (peer.mode.load(std::memory_order_acquire) == Mode::kUnknown) {
-      // The transport below ends them.
+      // The transport below ends them, unless the thread has decided otherwise meanwhile.
       decide(peer, Mode::kBelow);
       ended = true;
-      continue;
     }
     if (peer.mode.load(std::memory_order_acquire) != Mode::kShared) continue;
     {
@@ -270,8 +270,9 @@ void ShmTransport::poll(bool begins) noexcept {
 
 void ShmTransport::sleep(bool begins) noexcept {
   if (memory_.forked()) return;
-  const int before = sleepers_.fetch_add(begins ? 1 : -1, std::memory_order_seq_cst);
-  if (!begins || before != 0 || links_.load(std::memory_order_relaxed) == 0) return;
+  sleepers_.fetch_add(begins ? 1 : -1, std::memory_order_seq_cst);
+  if (!begins) return;
+  // Takes the lock of each link: see Link::end().
   bool ended = false;
   for (Peer& peer : peers_) {
     if (peer.mode.load(std::memory_order_acquire) == Mode::kShared) ended = peer.link->attend() || ended;
@@ -303,6 +304,20 @@ void ShmTransport::why_lost(int worker, char* text, std::size_t size) const noex
                 rule == nullptr ? "" : rule);
 }
 
+void ShmTransport::describe_way(const Peer& peer, char* text, std::size_t size) const noexcept {
+  if (peer.mode.load(std::memory_order_acquire) == Mode::kShared) {
+    std::snprintf(text, size, "by shared memory of %.1f MiB%s",
+                  static_cast<double>(peer.link->shared_bytes()) / (1 << 20),
+                  peer.link->reads()
+                      ? ""
+                      : ", with two copies because the system does not let processes read each other");
+    return;
+  }
+  const std::scoped_lock lock(peer.mutex);
+  std::snprintf(text, size, "by sockets%s%s", *peer.why == '\0' ? "" : ": ", peer.why);
+}
+
+// Consecutive workers with the same way are listed together.
 void ShmTransport::describe(char* text, std::size_t size) const noexcept {
   if (size == 0) return;
   text[0] = '\0';
@@ -312,20 +327,27 @@ void ShmTransport::describe(char* text, std::size_t size) const noexcept {
     const int more = std::snprintf(text + length, size - length, format, arguments...);
     length += more > 0 ? static_cast<std::size_t>(more) : 0;
   };
+  char way[shm::kReasonBytes + 32] = "";
+  int first = -1;
+  int last = -1;
+  const auto add_last = [&] {
+    if (first < 0) return;
+    add("%sworker%s %d", length == 0 ? "" : "; ", first == last ? "" : "s", first);
+    if (first != last) add(" to %d", last);
+    add(" %s", way);
+  };
   for (const Peer& peer : peers_) {
-    const Mode mode = peer.mode.load(std::memory_order_acquire);
-    if (peer.number == me() || mode == Mode::kUnknown) continue;
-    if (mode == Mode::kShared) {
-      add("%sworker %d by shared memory of %.1f MiB%s", length == 0 ? "" : "; ", peer.number,
-          static_cast<double>(peer.link->shared_bytes()) / (1 << 20),
-          peer.link->reads() ? ""
-                             : ", with two copies because the system does not let processes read each other");
-    } else {
-      const std::scoped_lock lock(peer.mutex);
-      add("%sworker %d by sockets%s%s", length == 0 ? "" : "; ", peer.number, *peer.why == '\0' ? "" : ": ",
-          peer.why);
+    if (peer.number == me() || peer.mode.load(std::memory_order_acquire) == Mode::kUnknown) continue;
+    char its[sizeof way] = "";
+    describe_way(peer, its, sizeof its);
+    if (first < 0 || peer.number != last + 1 || std::strcmp(its, way) != 0) {
+      add_last();
+      first = peer.number;
+      std::memcpy(way, its, sizeof way);
     }
+    last = peer.number;
   }
+  add_last();
 }
 
 void ShmTransport::close() noexcept {

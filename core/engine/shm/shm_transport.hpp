@@ -111,9 +111,10 @@ class ShmTransport final : public Transport, private TransportListener {
     std::size_t credit = 0;
     shm::Link::Connection connection;
     int64_t until_ns = 0;
-    Descriptor ends;       // readable when the process has ended
-    int64_t ended_ns = 0;  // when this was noticed; 0: it runs
+    int64_t ended_ns = 0;  // when the end of its process was noticed; 0: it runs
     bool socket_ended = false;
+    int bell_at = -1;  // its numbers in watched_
+    int end_at = -1;
   };
   // A process that has connected to the local socket and has not said who it is.
   struct Stranger {
@@ -132,6 +133,7 @@ class ShmTransport final : public Transport, private TransportListener {
   bool hold(Peer& peer, const Transfer::Message& message, bool sends, Transfer& transfer) noexcept;
   void decide(Peer& peer, Mode mode) noexcept;
   void sweep() noexcept;
+  void describe_way(const Peer& peer, char* text, std::size_t size) const noexcept;
   bool gone(const Peer& peer) const noexcept { return peer.broken || below_.lost(peer.number); }
 
   // ---- shm_introduction.cpp: on the thread ----
@@ -182,7 +184,7 @@ class ShmTransport final : public Transport, private TransportListener {
   std::byte boot_[16] = {};
   char name_[shm::Introduction::kNameBytes] = "";
   std::pmr::vector<Stranger> strangers_;
-  std::pmr::vector<Watched> watched_;
+  WatchList watched_;
   std::pmr::vector<uint8_t> known_;  // what the listener was last notified of, for each worker
   bool was_up_to_date_ = true;
 };

@@ -29,7 +29,7 @@ constexpr char kHelp[] =
     "the build has Gloo, with Gloo's allreduce.\n"
     "\n"
     "  --transport T      how libdist's workers exchange data: grpc (default), gloo or shm (shared memory,\n"
-    "                     beside an exchange that is written by hand)\n"
+    "                     beside a hand-written exchange)\n"
     "  --rounds N         number of rounds (default 9)\n"
     "  --quick            2 short rounds of at most 1 MiB, which only check the results\n"
     "  --peers LIST       also time the programs in LIST; a build with -Dpeers=enabled writes workers.list\n"

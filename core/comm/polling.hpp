@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread that waits tells the transport whether it polls or sleeps. See Transport::polls().
+#pragma once
+
+#include "core/engine/transport.hpp"
+
+namespace dist {
+
+// While it exists, this thread calls progress() all the time, except while a Sleeping exists. `flag` is then true.
+class Polling {
+ public:
+  Polling(Transport& transport, bool& flag) noexcept : transport_(transport), flag_(flag) {
+    flag_ = true;
+    transport_.poll(true);
+  }
+  ~Polling() {
+    transport_.poll(false);
+    flag_ = false;
+  }
+  Polling(const Polling&) = delete;
+  Polling& operator=(const Polling&) = delete;
+
+ private:
+  Transport& transport_;
+  bool& flag_;
+};
+
+// While it exists, this thread may sleep until the listener is notified. `polls`: it polls otherwise.
+class Sleeping {
+ public:
+  explicit Sleeping(Transport& transport, bool polls = false) noexcept
+      : transport_(transport), polls_(polls) {
+    if (polls_) transport_.poll(false);
+    transport_.sleep(true);
+  }
+  ~Sleeping() {
+    transport_.sleep(false);
+    if (polls_) transport_.poll(true);
+  }
+  Sleeping(const Sleeping&) = delete;
+  Sleeping& operator=(const Sleeping&) = delete;
+
+ private:
+  Transport& transport_;
+  const bool polls_;
+};
+
+}  // namespace dist
