@@ -189,14 +189,20 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
       own_.payloads_inside() ? own_.inside_bytes() * static_cast<std::size_t>(members_.count()) : 0;
   const bool ahead = own_.complete && !own_.payloads_inside() && reserve_for_alike();
   payloads_sent_ = own_.payloads_inside() || ahead;
-  each_peer_in_turn([&](int w, Peer& peer) {
+  const auto receive = [&](int w, Peer& peer) {
     transport_.receive(w, key(kHeader), peer.header_bytes, WorkerHeader::kBytes, peer.receive_header);
+  };
+  // A peer that polls gets what is sent first without delay. Other transports have to store what arrives before the receive.
+  const bool sends_first = transport_.polls();
+  each_peer_in_turn([&](int w, Peer& peer) {
+    if (!sends_first) receive(w, peer);
     peer.send_header.followed = ahead;
     peer.send_header.used = WorkerHeader::kSaidBytes + inside;
     transport_.send(w, key(kHeader), own_bytes_, WorkerHeader::kBytes, peer.send_header);
     if (ahead) send_payloads(w, peer);
     peer.read = false;
   });
+  if (sends_first) each_peer_in_turn(receive);
 }
 
 // If the others came for the same collective, their payloads are as large as this worker's. A worker without

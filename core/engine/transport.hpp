@@ -73,7 +73,7 @@ class Transfer {
   // The owner polls, and does not sleep until the listener is notified unless it has called Transport::sleep() and
   // looked once more. So its end need not be told to the listener otherwise.
   bool polled = false;
-  // For a send: only that many bytes at the beginning matter. The receiver may get zeros in place of the others.
+  // For a send: only that many bytes at the beginning matter. The transport need not move the others.
   std::size_t used = SIZE_MAX;
   // acquire: received data are visible, and the buffer of a send may be overwritten.
   bool over() const noexcept { return end() != End::kUnderWay; }

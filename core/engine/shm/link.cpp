@@ -100,8 +100,9 @@ bool Link::receive(const Transfer::Message& message, Transfer& transfer) noexcep
     end_at_once(transfer, End::kCancelled);
     return take_ended();
   }
-  if (!gone_) drain();
+  // Messages that have arrived find the receive, so they need not be stored.
   match(transfer, true);
+  if (!gone_) drain();
   finish_pulls(lock);
   return settle(lock);
 }
@@ -556,7 +557,7 @@ void Link::match(Transfer& transfer, bool begins) noexcept {
       continue;
     }
     const bool fits = entry->bytes == message.bytes;
-    if (fits && message.bytes != 0) std::memcpy(message.data, entry->data(), message.bytes);
+    if (fits && entry->moved != 0) std::memcpy(message.data, entry->data(), entry->moved);
     const std::size_t bytes = entry->bytes;
     remove(entry);
     if (!gone_) give_back(bytes);
@@ -691,12 +692,6 @@ void Link::copy_out(uint64_t at, std::byte* to, std::size_t bytes) const noexcep
   if (first != bytes) std::memcpy(to + first, own_.bytes_at(0), bytes - first);
 }
 
-void Link::copy_message(const Frame& frame, uint64_t at, std::byte* to) const noexcept {
-  const auto used = static_cast<std::size_t>(frame.place);
-  copy_out(at, to, used);
-  std::memset(to + used, 0, static_cast<std::size_t>(frame.bytes) - used);
-}
-
 void Link::drain() noexcept {
   for (;;) {
     const auto at = static_cast<std::size_t>(read_ % layout_.ring);
@@ -732,17 +727,19 @@ void Link::take_message(const Frame& frame, uint64_t at) noexcept {
       came_ahead_ + counted(static_cast<std::size_t>(frame.bytes)) - gave_back_ > credit_)
     return violated("it sends more than its credit");
   const auto bytes = static_cast<std::size_t>(frame.bytes);
+  const auto used = static_cast<std::size_t>(frame.place);
   came_ahead_ += counted(bytes);
   if (forgotten(frame.key)) return give_back(bytes);
   if (Transfer* const receive = take_receive(frame.key); receive != nullptr) {
     const bool fits = receive->message().bytes == bytes;
-    if (fits && bytes != 0) copy_message(frame, at, receive->message().data);
+    if (fits) copy_out(at, receive->message().data, used);
     give_back(bytes);
     return end(*receive, fits ? End::kDone : End::kMisfit);
   }
-  Entry* const entry = make(frame.key, bytes, bytes);
+  Entry* const entry = make(frame.key, bytes, used);
   if (entry == nullptr) return violated("its message needs memory that is not left");
-  if (bytes != 0) copy_message(frame, at, entry->data());
+  copy_out(at, entry->data(), used);
+  entry->moved = used;
   link_by_key(*entry);
 }
 

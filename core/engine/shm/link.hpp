@@ -160,7 +160,6 @@ class Link {
   void take_chunk(const Frame& frame, uint64_t at) noexcept;
   void take_drop(const Frame& frame) noexcept;
   void copy_out(uint64_t at, std::byte* to, std::size_t bytes) const noexcept;
-  void copy_message(const Frame& frame, uint64_t at, std::byte* to) const noexcept;
   void match(Transfer& transfer, bool begins) noexcept;
   void wait(Transfer& transfer) noexcept;
   Transfer* take_receive(const MessageKey& key) noexcept;

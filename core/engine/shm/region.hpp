@@ -52,7 +52,7 @@ struct alignas(kLine) Slot {
 inline constexpr std::size_t kSlots = 64;
 
 enum class FrameKind : uint32_t {
-  kMessage = 1,  // sent ahead: its first `place` bytes follow, and the rest is zero
+  kMessage = 1,  // sent ahead: its first `place` bytes follow, and the others do not matter
   kOffer,        // of `bytes` bytes at `place` in the sender's memory
   kChunk,        // the next data of a granted message, from the offset `place` on
   kDrop          // the offer in this slot is void
