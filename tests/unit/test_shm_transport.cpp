@@ -47,14 +47,15 @@ class Sharing final : public TransportFixture {
     // More than the credit, so that none of it is used.
     const std::size_t bytes = made_[0]->credit() + 1;
     const std::vector<std::byte> sent(bytes);
-    std::vector<std::byte> got(bytes);
+    std::vector<std::byte> got(n * n * bytes);  // threads of several workers write at the same time
     for (std::size_t from = 0; from < n; ++from) {
       for (std::size_t to = 0; to < n; ++to) {
         if (from == to) continue;
         const MessageKey key{.generation = UINT32_MAX, .number = 1};
         const std::size_t at = from * n + to;
         made_[from]->send(static_cast<int>(to), key, sent.data(), bytes, transfers[2 * at]);
-        made_[to]->receive(static_cast<int>(from), key, got.data(), bytes, transfers[2 * at + 1]);
+        made_[to]->receive(static_cast<int>(from), key, got.data() + at * bytes, bytes,
+                           transfers[2 * at + 1]);
       }
     }
     for (const Transfer& each : transfers) {
