@@ -283,17 +283,18 @@ template <class Over>
 bool WorkerMeeting::poll_until(Over&& over, uint32_t seen) noexcept {
   constexpr int kLooks = 64;
   // If all members of all workers can run at the same time, a yield would only let threads run that are in no hurry.
-  const bool yields = num_members() > cpus_of_this_thread().count();
+  const bool crowded = num_members() > cpus_of_this_thread().count();
   Word& word = group_.progress();
   const int64_t start_ns = steady_now_ns();
   do {
-    for (int i = 0; i < kLooks; ++i) {
+    const bool beside = transport_.shares_cpu();
+    for (int i = 0; i < (beside ? 1 : kLooks); ++i) {
       transport_.progress();
       if (over()) return true;
       if (word.value.load(std::memory_order_acquire) != seen || group_.poisoned()) return true;
       spin_pause();
     }
-    if (yields) yield_this_thread();
+    if (beside || crowded) yield_this_thread();
   } while (steady_now_ns() - start_ns < group_.policy().spin_ns + patience_ns_);
   return false;
 }
@@ -304,7 +305,8 @@ Status WorkerMeeting::await(Over&& over) noexcept {
   if (over()) return kOk;
   // Workers of one machine usually arrive within the time that the checks below take.
   constexpr int kLooks = 200;
-  for (int i = 0; i < kLooks && transport_.polls() && !group_.policy().oversubscribed; ++i) {
+  const bool alone = transport_.polls() && !group_.policy().oversubscribed && !transport_.shares_cpu();
+  for (int i = 0; i < kLooks && alone; ++i) {
     transport_.progress();
     if (over()) return kOk;
     if (group_.poisoned()) break;

@@ -50,6 +50,7 @@ class SharedTransport final : public TransportListener {
     bool polls() const noexcept override { return below().polls(); }
     void poll(bool begins) noexcept override { below().poll(begins); }
     void sleep(bool begins) noexcept override { below().sleep(begins); }
+    bool shares_cpu() noexcept override { return below().shares_cpu(); }
     bool up_to_date() const noexcept override { return below().up_to_date(); }
     bool reaches_others() const noexcept override { return below().reaches_others(); }
     bool given_up() const noexcept override { return below().given_up(); }

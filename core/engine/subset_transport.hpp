@@ -40,6 +40,7 @@ class SubsetTransport final : public Transport {
   bool polls() const noexcept override { return below_.polls(); }
   void poll(bool begins) noexcept override { below_.poll(begins); }
   void sleep(bool begins) noexcept override { below_.sleep(begins); }
+  bool shares_cpu() noexcept override { return below_.shares_cpu(); }
   bool up_to_date() const noexcept override { return below_.up_to_date(); }
   bool reaches_others() const noexcept override { return below_.reaches_others(); }
   bool given_up() const noexcept override { return below_.given_up(); }

@@ -152,6 +152,9 @@ class Transport {
   virtual bool polls() const noexcept { return false; }
   virtual void poll(bool begins) noexcept { (void)begins; }
   virtual void sleep(bool begins) noexcept { (void)begins; }
+  // For a thread that polls, now and then: whether a thread of another worker polls on the same CPU. Then this one should
+  // yield: the other one may have to run first.
+  virtual bool shares_cpu() noexcept { return false; }
   // False while this worker may have stood still for so long that others have given it up, and has not heard
   // from them since; messages that arrived before prove nothing. The listener is notified when this becomes
   // true again.

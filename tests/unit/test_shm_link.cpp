@@ -188,6 +188,19 @@ void data_of_another_process_are_not_received(void**) {
   }
 }
 
+void workers_on_one_cpu_know_it(void**) {
+  Scene scene;
+  shm::Control& peer = scene.counters();
+  assert_false(scene.link().shares_cpu(0));
+  peer.cpu = 3 + 1;
+  assert_false(scene.link().shares_cpu(2));
+  assert_true(scene.link().shares_cpu(3));
+  peer.cpu = UINT32_MAX;
+  assert_false(scene.link().shares_cpu(3));
+  peer.cpu = 0;
+  assert_false(scene.link().shares_cpu(-1));
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -198,6 +211,7 @@ int main() {
       cmocka_unit_test(chunks_arrive_only_as_agreed),
       cmocka_unit_test(counters_that_cannot_be_end_the_link),
       cmocka_unit_test(data_of_another_process_are_not_received),
+      cmocka_unit_test(workers_on_one_cpu_know_it),
   };
   return cmocka_run_group_tests_name("shm_link", tests, nullptr, nullptr);
 }

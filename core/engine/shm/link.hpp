@@ -79,6 +79,13 @@ class Link {
     return waiting_.load(std::memory_order_seq_cst) != 0 ||
            own_.control().bell.load(std::memory_order_relaxed) != 0;
   }
+  // A thread polls on `cpu`, -1 if unknown. Returns whether a thread of the peer polled on it last.
+  bool shares_cpu(int cpu) noexcept {
+    const auto here = static_cast<uint32_t>(cpu + 1);
+    std::atomic<uint32_t>& own = own_.control().cpu;
+    if (own.load(std::memory_order_relaxed) != here) own.store(here, std::memory_order_relaxed);
+    return here != 0 && theirs_.control().cpu.load(std::memory_order_relaxed) == here;
+  }
   // A thread has been woken by the socket. Returns false if the peer has closed it.
   bool take_bell() noexcept;
 

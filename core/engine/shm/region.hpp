@@ -29,6 +29,8 @@ struct Control {
   alignas(kLine) std::atomic<uint32_t> bell{0};
   // Set by the sender if it waits for room in the ring, and reset by the receiver, which then wakes it.
   alignas(kLine) std::atomic<uint32_t> wants_room{0};
+  // Set by the receiver: 1 + the CPU on which a thread of it has polled last; 0: unknown. A hint.
+  alignas(kLine) std::atomic<uint32_t> cpu{0};
 };
 
 // One offered message. The slot is the sender's until kOffered, and again from an end or kReleased on.

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/os/cpus.hpp"
+
 namespace dist {
 namespace {
 
@@ -278,6 +280,17 @@ void ShmTransport::sleep(bool begins) noexcept {
     if (peer.mode.load(std::memory_order_acquire) == Mode::kShared) ended = peer.link->attend() || ended;
   }
   if (ended) tell();
+}
+
+bool ShmTransport::shares_cpu() noexcept {
+  if (memory_.forked()) return false;
+  const int cpu = current_cpu();
+  bool shared = false;
+  for (Peer& peer : peers_) {
+    if (peer.mode.load(std::memory_order_acquire) == Mode::kShared)
+      shared = peer.link->shares_cpu(cpu) || shared;
+  }
+  return shared;
 }
 
 // ---- Peers ----

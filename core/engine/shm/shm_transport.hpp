@@ -66,6 +66,7 @@ class ShmTransport final : public Transport, private TransportListener {
   bool polls() const noexcept override { return links_.load(std::memory_order_relaxed) != 0; }
   void poll(bool begins) noexcept override;
   void sleep(bool begins) noexcept override;
+  bool shares_cpu() noexcept override;
   void log_to(const Host& host) noexcept override;
 
   // How this worker communicates with the others: "worker 1 by shared memory". Adds nothing for a worker to which
