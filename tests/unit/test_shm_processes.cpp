@@ -372,6 +372,36 @@ int lines_with(const char* path, const char* part) {
   return found;
 }
 
+// Worker 1 leaves before the two have agreed on how they communicate.
+void messages_before_the_introduction_survive_their_sender(void**) {
+  void* const at = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(at != MAP_FAILED);
+  std::atomic<int>& left = (new (at) Page)->received;
+  Setup setup;
+  setup.before = [&](int me) {
+    while (me == 0 && left != 1) std::this_thread::yield();
+    return true;
+  };
+  setup.play = [&](Worker& worker) {
+    constexpr std::size_t kBytes = 100;
+    std::byte bytes[kBytes] = {std::byte{1}, std::byte{2}};
+    Transfer transfer;
+    if (worker.me == 1) {
+      worker.transport.send(0, {.number = 7}, bytes, kBytes, transfer);
+      if (transfer.end() != End::kDone) return false;
+      bytes[1] = std::byte{3};
+      worker.transport.close_links();
+      left = 1;
+      return true;
+    }
+    std::byte got[kBytes];
+    worker.transport.receive(1, {.number = 7}, got, kBytes, transfer);
+    return worker.wait(transfer) == End::kDone && got[0] == std::byte{1} && got[1] == std::byte{2};
+  };
+  assert_true(Job(setup).both_end_well());
+  munmap(at, sizeof(Page));
+}
+
 void nothing_is_left_behind(void**) {
   const int before = lines_with("/proc/net/unix", "@dist-shm-");
   {
@@ -399,6 +429,7 @@ int main() {
       cmocka_unit_test(workers_in_other_network_namespaces_use_sockets),
       cmocka_unit_test(a_forked_child_does_not_disturb_its_parent),
       cmocka_unit_test(a_killed_peer_whose_child_lives_is_lost),
+      cmocka_unit_test(messages_before_the_introduction_survive_their_sender),
       cmocka_unit_test(nothing_is_left_behind),
   };
   return cmocka_run_group_tests_name("shm_processes", tests, nullptr, nullptr);

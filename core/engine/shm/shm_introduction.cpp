@@ -158,7 +158,7 @@ void ShmTransport::send_introduction(Peer& peer, const char* refuses) noexcept {
   std::snprintf(own.reason, sizeof own.reason, "%s", refuses == nullptr ? "" : refuses);
   own.write(peer.own_introduction);
   below_.send(peer.number, key_of(kIntroductions), peer.own_introduction, Introduction::kBytes,
-              peer.send_introduction);
+              peer.introduction_out);
 }
 
 void ShmTransport::introduce(Peer& peer) noexcept {
@@ -329,16 +329,20 @@ void ShmTransport::conclude(Peer& peer, const char* failed) noexcept {
   // If the other end has failed first, its reason counts. An outcome that arrives later may be the answer to this one.
   Outcome theirs;
   const bool known = done(peer.receive_outcome) && theirs.read(peer.their_outcome) && !theirs.works;
-  Outcome own;
-  own.works = failed == nullptr;
-  std::snprintf(own.reason, sizeof own.reason, "%s", failed == nullptr ? "" : failed);
-  own.write(peer.own_outcome);
-  below_.send(peer.number, key_of(kOutcomes), peer.own_outcome, Outcome::kBytes, peer.send_outcome);
+  send_outcome(peer, failed);
   peer.stage = Stage::kConcluding;
   if (failed == nullptr) return;
   // Before the other end falls back, it may still be in the handshake, which now fails there, too.
   peer.connection.socket = Descriptor();
-  settle(peer, false, known ? theirs.reason : own.reason);
+  settle(peer, false, known ? theirs.reason : failed);
+}
+
+void ShmTransport::send_outcome(Peer& peer, const char* failed) noexcept {
+  Outcome own;
+  own.works = failed == nullptr;
+  std::snprintf(own.reason, sizeof own.reason, "%s", failed == nullptr ? "" : failed);
+  own.write(peer.own_outcome);
+  below_.send(peer.number, key_of(kOutcomes), peer.own_outcome, Outcome::kBytes, peer.outcome_out);
 }
 
 void ShmTransport::take_outcome(Peer& peer) noexcept {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "core/base/os/cpus.hpp"
 
@@ -12,6 +13,9 @@ namespace dist {
 namespace {
 
 constexpr int kHeld = -2;  // Transfer::owner while the transfer is held back
+constexpr int kCopy = -3;  // the same for a Copy
+
+std::size_t counted(std::size_t bytes) noexcept { return std::max(bytes, Transport::kLeastCounted); }
 
 }  // namespace
 
@@ -46,6 +50,7 @@ ShmTransport::~ShmTransport() {
   }
   below_.listen(nullptr);
   for (Peer& peer : peers_) {
+    free_copies(peer);
     if (peer.link == nullptr) continue;
     peer.link->~Link();
     memory_.free(peer.link, sizeof(shm::Link), alignof(shm::Link));
@@ -112,30 +117,73 @@ bool ShmTransport::hold(Peer& peer, const Transfer::Message& message, bool sends
   const std::scoped_lock lock(peer.mutex);
   if (peer.mode.load(std::memory_order_relaxed) != Mode::kUnknown) return false;
   transfer.begin(message);
-  transfer.sends = sends;
-  transfer.owner = kHeld;
-  transfer.next = peer.held;
-  transfer.before = &peer.held;
-  if (peer.held != nullptr) peer.held->before = &transfer.next;
-  peer.held = &transfer;
+  Transfer* held = &transfer;
+  if (Copy* const copied = sends ? copy(peer, message, transfer.used) : nullptr; copied != nullptr) {
+    transfer.finish(Transfer::End::kDone);
+    held = copied;
+  }
+  held->sends = sends;
+  held->owner = held == &transfer ? kHeld : kCopy;
+  held->next = peer.held;
+  held->before = &peer.held;
+  if (peer.held != nullptr) peer.held->before = &held->next;
+  peer.held = held;
   return true;
+}
+
+// Returns NULL if the message does not fit into the credit, or if no memory is left.
+ShmTransport::Copy* ShmTransport::copy(Peer& peer, const Transfer::Message& message,
+                                       std::size_t used) noexcept {
+  const std::size_t bytes = message.bytes;
+  if (counted(bytes) > credit_ - peer.copied_bytes) return nullptr;
+  void* const place = memory_.try_allocate(sizeof(Copy) + bytes, alignof(Copy));
+  if (place == nullptr) return nullptr;
+  Copy* const made = new (place) Copy;
+  made->bytes = bytes;
+  made->used = used;
+  made->next_copy = peer.copies;
+  peer.copies = made;
+  peer.copied_bytes += counted(bytes);
+  if (bytes != 0) std::memcpy(made->data(), message.data, bytes);
+  made->begin({message.worker, message.key, made->data(), bytes});
+  return made;
+}
+
+void ShmTransport::free_copies(Peer& peer) noexcept {
+  for (Copy** at = &peer.copies; *at != nullptr;) {
+    Copy* const each = *at;
+    if (!each->over()) {
+      at = &each->next_copy;
+      continue;
+    }
+    *at = each->next_copy;
+    const std::size_t bytes = each->bytes;
+    each->~Copy();
+    memory_.free(each, sizeof(Copy) + bytes, alignof(Copy));
+  }
+}
+
+// Returns the transfers that were held back, the earliest first.
+Transfer* ShmTransport::take_held(Peer& peer) noexcept {
+  Transfer* first = nullptr;
+  while (peer.held != nullptr) {
+    Transfer& each = *peer.held;
+    peer.held = each.next;
+    each.before = nullptr;
+    each.next = first;
+    first = &each;
+  }
+  return first;
 }
 
 // Lets the transfers go that were held back, in their order.
 void ShmTransport::decide(Peer& peer, Mode mode) noexcept {
   const std::scoped_lock lock(peer.mutex);
   if (peer.mode.load(std::memory_order_relaxed) != Mode::kUnknown) return;
-  Transfer* first = nullptr;
-  while (peer.held != nullptr) {
-    Transfer& each = *peer.held;
-    peer.held = each.next;
-    each.next = first;
-    first = &each;
-  }
+  Transfer* first = take_held(peer);
   while (first != nullptr) {
     Transfer& each = *first;
     first = each.next;
-    each.before = nullptr;
     each.owner = -1;
     const Transfer::Message message = each.message();
     if (mode == Mode::kShared) {
@@ -146,6 +194,7 @@ void ShmTransport::decide(Peer& peer, Mode mode) noexcept {
       below_.receive(message.worker, message.key, message.data, message.bytes, each);
     }
   }
+  free_copies(peer);
   if (mode == Mode::kShared) links_.fetch_add(1, std::memory_order_relaxed);
   // release: publishes the link.
   peer.mode.store(mode, std::memory_order_release);
@@ -372,23 +421,53 @@ void ShmTransport::close() noexcept {
 
 void ShmTransport::close_links() noexcept {
   if (memory_.forked() || closed_.exchange(true)) return;
+  // From here on, nothing is done for peers.
+  stopping_ = true;
+  if (running_) {
+    event_.set();
+    thread_.join();
+    running_ = false;
+  }
   for (Peer& peer : peers_) {
-    bool shared = false;
-    {
-      const std::scoped_lock lock(peer.mutex);
-      shared = peer.mode.load(std::memory_order_relaxed) == Mode::kShared;
-      while (peer.held != nullptr) {
-        Transfer& each = *peer.held;
-        peer.held = each.next;
-        each.before = nullptr;
-        each.owner = -1;
-        each.finish(Transfer::End::kCancelled);
-      }
-      if (peer.held == nullptr && !shared) peer.mode.store(Mode::kBelow, std::memory_order_release);
+    if (peer.mode.load(std::memory_order_acquire) == Mode::kShared) {
+      (void)peer.link->close();
+    } else {
+      leave(peer);
     }
-    if (shared) (void)peer.link->close();
   }
   tell();
+}
+
+// What was sent before it was known how the peer is reached goes through the transport below. The peer is told so, unless
+// it might use shared memory already: then the messages go both ways, and it never takes one of the two.
+void ShmTransport::leave(Peer& peer) noexcept {
+  const std::scoped_lock lock(peer.mutex);
+  Transfer* first = take_held(peer);
+  bool told = peer.stage == Stage::kDecided || peer.stage == Stage::kConcluding;
+  while (first != nullptr) {
+    Transfer& each = *first;
+    first = each.next;
+    const bool copied = std::exchange(each.owner, -1) == kCopy;
+    if (!copied) {
+      each.finish(Transfer::End::kCancelled);
+      continue;
+    }
+    if (!std::exchange(told, true)) {
+      // Nothing to log.
+      constexpr char kWhy[] = "";
+      peer.stage == Stage::kUntouched ? send_introduction(peer, kWhy) : send_outcome(peer, kWhy);
+    }
+    const Transfer::Message message = each.message();
+    if (peer.link != nullptr) {
+      Transfer also;
+      also.used = each.used;
+      (void)peer.link->send(message, also);
+      (void)peer.link->cancel(also);
+    }
+    below_.send(message.worker, message.key, message.data, message.bytes, each);
+  }
+  if (peer.link != nullptr) (void)peer.link->close();
+  peer.mode.store(Mode::kBelow, std::memory_order_release);
 }
 
 }  // namespace dist

@@ -3,8 +3,9 @@
 // (link.hpp), all others through the transport below, which also decides who has joined, who has left and who is lost.
 //
 // The first transfer of a pair of workers begins their introduction (introduction.hpp). Until both ends know whether it
-// has worked, the transfers of this pair are held back; then all of them go the same way. A worker that must not use
-// shared memory says so in its introduction and waits for nothing.
+// has worked, the transfers of this pair are held back; then all of them go the same way. Messages that fit into the credit
+// are copied meanwhile, so that they are done for their sender as usual, and arrive even if it leaves at once: then they go
+// through the transport below. A worker that must not use shared memory says so in its introduction and waits for nothing.
 //
 // One thread for all peers makes and answers introductions, is woken by peers that ring the bell, and notices processes
 // that end.
@@ -86,6 +87,13 @@ class ShmTransport final : public Transport, private TransportListener {
     kDecided
   };
 
+  // A message that is held back, and is done for its sender. The data follow the object in memory.
+  struct Copy : Transfer {
+    std::size_t bytes = 0;
+    Copy* next_copy = nullptr;
+    std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  };
+
   struct Peer {
     explicit Peer(int worker) noexcept : number(worker) {}
 
@@ -97,12 +105,14 @@ class ShmTransport final : public Transport, private TransportListener {
 
     mutable std::mutex mutex;
     Transfer* held = nullptr;          // the latest first
+    Copy* copies = nullptr;            // until they are over
+    std::size_t copied_bytes = 0;      // as counted against the credit
     bool swept = false;                // its transfers have been ended because it is lost
     char why[shm::kReasonBytes] = "";  // not by shared memory
 
     // ---- Used only by the thread, or before it starts ----
     Stage stage = Stage::kUntouched;
-    Transfer send_introduction, receive_introduction, send_outcome, receive_outcome;
+    Transfer introduction_out, receive_introduction, outcome_out, receive_outcome;
     std::byte own_introduction[shm::Introduction::kBytes];
     std::byte their_introduction[shm::Introduction::kBytes];
     std::byte own_outcome[shm::Outcome::kBytes];
@@ -132,7 +142,11 @@ class ShmTransport final : public Transport, private TransportListener {
   void wake() noexcept;
   void touch(Peer& peer) noexcept;
   bool hold(Peer& peer, const Transfer::Message& message, bool sends, Transfer& transfer) noexcept;
+  Copy* copy(Peer& peer, const Transfer::Message& message, std::size_t used) noexcept;
+  Transfer* take_held(Peer& peer) noexcept;
+  void free_copies(Peer& peer) noexcept;
   void decide(Peer& peer, Mode mode) noexcept;
+  void leave(Peer& peer) noexcept;
   void sweep() noexcept;
   void describe_way(const Peer& peer, char* text, std::size_t size) const noexcept;
   bool gone(const Peer& peer) const noexcept { return peer.broken || below_.lost(peer.number); }
@@ -153,6 +167,7 @@ class ShmTransport final : public Transport, private TransportListener {
   bool say(Peer& peer, bool with_memory) noexcept;
   Status take_memory(Peer& peer, const shm::Handshake& said, const Descriptor& descriptor) noexcept;
   void conclude(Peer& peer, const char* failed) noexcept;
+  void send_outcome(Peer& peer, const char* failed) noexcept;
   void works(Peer& peer) noexcept;
   void take_outcome(Peer& peer) noexcept;
   void settle(Peer& peer, bool works, const char* why) noexcept;
