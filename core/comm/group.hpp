@@ -145,7 +145,7 @@ class BasicGroup final : public Rendezvous {
   }
 
   // Returns where to write `size` bytes for the peers: the slot, or the eager payload if the slot is too
-  // short. `size` is at most EagerPayload::kMostBytes. An oversubscribed group has no eager payloads.
+  // short. `size` is at most EagerPayload::kBytes. An oversubscribed group has no eager payloads.
   std::byte* outgoing_bytes(int me, std::size_t size) noexcept {
     MemberState& member = members_[me];
     const uint32_t parity = (member.round + 1) & 1;

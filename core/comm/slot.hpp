@@ -57,10 +57,9 @@ static_assert(offsetof(Slot, offer) + offsetof(Offer, in) == kApart / 2, "the of
 // next. Each payload has pages of its own: the hardware prefetcher of a CPU that reads memory sequentially
 // continues until the end of the page, and would fetch lines that another member is about to write.
 struct alignas(4096) EagerPayload {
-  static constexpr std::size_t kBytes = 2048;      // the usual limit
-  static constexpr std::size_t kMostBytes = 8192;  // all_reduce out of place (route.hpp)
+  static constexpr std::size_t kBytes = 2048;
 
-  std::byte bytes[kMostBytes];
+  std::byte bytes[kBytes];
 };
 
 }  // namespace dist
