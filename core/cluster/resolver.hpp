@@ -10,6 +10,7 @@
 #include <memory_resource>
 #include <string>
 
+#include "core/base/held_port.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/cluster/cluster_spec.hpp"
@@ -61,6 +62,8 @@ class ClusterResolver : public Counted {
   // "grpc://host:port" of a task, or what this kind returns if the task is not fully specified.
   Status address(const AskedTask& asked, FoundText* out) const;
   Status num_accelerators(const AskedTask& asked, FoundNumber* out) const;
+  // Where the task of this process listens already, or NULL.
+  virtual HeldPort* held_port() const noexcept { return nullptr; }
   // In the format of CUDA_VISIBLE_DEVICES.
   virtual Status gpu_ids(FoundText* out) const;
   // The number of resolvers: this one and those that it consists of.

@@ -31,6 +31,7 @@ class UnionResolver final : public ClusterResolver {
     return number;
   }
   Status gpu_ids(FoundText* out) const override { return first().gpu_ids(out); }
+  HeldPort* held_port() const noexcept override { return first().held_port(); }
 
  protected:
   const char* kind() const noexcept override { return "union"; }

@@ -95,6 +95,8 @@ class CallChannel {
   virtual void end() noexcept = 0;
   // Why the server cannot be reached so far. Empty if it can, or if no attempt has been made.
   virtual void why_not(char* text, std::size_t size) const noexcept = 0;
+  // Whether the server has proven that it knows the secret and has rejected this client, which then cannot succeed later.
+  virtual bool rejected() const noexcept = 0;
 
  protected:
   ~CallChannel() = default;
@@ -108,6 +110,8 @@ class IncomingCall : public Counted {
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   // How long ago the client was last heard of.
   virtual int64_t silent_ns() const noexcept { return 0; }
+  // The IP address from which the client has connected; "" if it is not known.
+  virtual const char* client_host() const noexcept { return ""; }
   // Must be called once, on any thread. `status` must be a known status. `answer` is used if it is OK. The
   // client may no longer be waiting.
   virtual void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept = 0;
@@ -131,6 +135,8 @@ class CallHandler {
   virtual void called(Ref<IncomingCall> call) noexcept = 0;
   // The client no longer waits for the response, or is gone.
   virtual void given_up(IncomingCall& call) noexcept = 0;
+  // A process has presented a token that was made with another secret. Called on the listener's thread.
+  virtual void wrong_secret() noexcept {}
 
  protected:
   ~CallHandler() = default;

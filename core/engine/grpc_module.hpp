@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/base/memory.hpp"
+#include "core/base/os/file.hpp"
 #include "core/engine/calls.hpp"
 #include "core/engine/forming.hpp"
 #include "core/engine/link_security.hpp"
@@ -24,6 +25,8 @@ struct GrpcModuleConfig {
   std::span<const char* const> addresses;  // of all workers, in order
   int me;
   const char* bind_address;
+  std::span<const Descriptor>
+      sockets;  // that listen there already; the module duplicates them. Empty: none do
   const char* digest;
   const char* secret;
   const char* ca;  // PEM texts, like the next two; NULL: no TLS

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/os/addresses.hpp"
 #include "core/base/text.hpp"
@@ -36,7 +37,7 @@ Status check_addresses(const GrpcOptions& options, Exposed* exposed) {
     exposed->add(name, text);
   }
   HostAndPort bind;
-  if (options.bind_address == nullptr) return kOk;
+  if (options.port != nullptr || options.bind_address == nullptr) return kOk;
   if (!parse_address(options.bind_address, 1, &bind)) {
     return invalid_argument("%s is \"%s\", but must be %s", kBindAddress, Shown(options.bind_address).c_str(),
                             kAddressForm);
@@ -113,10 +114,12 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
       addresses_(&memory),
       me_(options.me),
       bind_address_(
-          options.bind_address != nullptr
+          options.port != nullptr ? Text(options.port->address(), &memory)
+          : options.bind_address != nullptr
               ? Text(options.bind_address, &memory)
               : default_bind_address(memory, options.addresses[static_cast<std::size_t>(options.me)])),
-      listens_elsewhere_(options.bind_address != nullptr),
+      listens_elsewhere_(options.port == nullptr && options.bind_address != nullptr),
+      port_(Ref<HeldPort>::share(options.port)),
       digest_(text_of(options.digest), &memory),
       secret_(text_of(options.secret), &memory),
       ca_(text_of(options.ca), &memory),
@@ -141,6 +144,11 @@ GrpcNetwork::~GrpcNetwork() {
   wipe(key_);
   // A forked child has none of the library's threads and must not touch its objects.
   if (handle_ != nullptr && !memory().forked()) module_.stop(handle_);
+  give_port_back();
+}
+
+void GrpcNetwork::give_port_back() noexcept {
+  if (std::exchange(uses_port_, false)) port_->give_back();
 }
 
 Status GrpcNetwork::join(int worker, Transport** out) noexcept {
@@ -154,23 +162,34 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
   const char* addresses[kMaxGrpcWorkers];
   for (std::size_t i = 0; i < addresses_.size(); ++i) addresses[i] = addresses_[i].c_str();
   const auto given = [](const Text& text) { return text.empty() ? nullptr : text.c_str(); };
+  if (port_ && !port_->take()) {
+    return failed_precondition(
+        "worker %d cannot join: another strategy uses the port of this worker, %s. Destroy that strategy "
+        "first, or "
+        "create another resolver.",
+        worker, port_->address());
+  }
+  uses_port_ = static_cast<bool>(port_);
   char why[sizeof ErrorRecord::message] = "";
-  const dist_status code = module_.start({{addresses, addresses_.size()},
-                                          me_,
-                                          bind_address_.c_str(),
-                                          given(digest_),
-                                          given(secret_),
-                                          given(ca_),
-                                          given(certificate_),
-                                          given(key_),
-                                          {given(ca_file_), given(certificate_file_), given(key_file_)},
-                                          forms_,
-                                          came_from_,
-                                          replicas_,
-                                          lease_ns_,
-                                          credit_,
-                                          &memory()},
-                                         out, &handle_, why, sizeof why);
+  const dist_status code =
+      module_.start({{addresses, addresses_.size()},
+                     me_,
+                     bind_address_.c_str(),
+                     port_ ? std::span<const Descriptor>(port_->sockets()) : std::span<const Descriptor>(),
+                     given(digest_),
+                     given(secret_),
+                     given(ca_),
+                     given(certificate_),
+                     given(key_),
+                     {given(ca_file_), given(certificate_file_), given(key_file_)},
+                     forms_,
+                     came_from_,
+                     replicas_,
+                     lease_ns_,
+                     credit_,
+                     &memory()},
+                    out, &handle_, why, sizeof why);
+  if (code != DIST_OK) give_port_back();
   // The address to listen on is the only local setting that can be wrong here.
   if (code == DIST_UNAVAILABLE && listens_elsewhere_) {
     return fail(code, "worker %d cannot join: %s is \"%s\", but this process %s", worker, kBindAddress,
@@ -193,7 +212,10 @@ bool GrpcNetwork::has_newcomers() const noexcept {
 }
 
 Parting GrpcNetwork::leave() noexcept {
-  return joined_ && !memory().forked() ? module_.part(handle_) : Parting{};
+  if (!joined_ || memory().forked()) return {};
+  const Parting parting = module_.part(handle_);
+  give_port_back();
+  return parting;
 }
 
 bool GrpcNetwork::is_exposed() const noexcept {

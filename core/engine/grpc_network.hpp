@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/held_port.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/engine/grpc_module.hpp"
@@ -31,6 +32,7 @@ struct GrpcOptions : LinkSecurity {
   int me = 0;
   // DIST_BIND_ADDRESS, the address to listen on; NULL: default_bind_address() of its own
   const char* bind_address = nullptr;
+  HeldPort* port = nullptr;       // where this worker listens already, instead of bind_address; NULL: nowhere
   const char* digest = nullptr;   // digest of further settings that all workers must agree on; NULL: none
   bool gloo = false;              // Gloo carries the data; cannot be combined with TLS
   bool forms = false;             // Network::form() decides who takes part
@@ -65,11 +67,14 @@ class GrpcNetwork final : public Network {
 
  private:
   using Text = std::pmr::string;
+  void give_port_back() noexcept;
 
   std::pmr::vector<Text> addresses_;
   const int me_;
   const Text bind_address_;
   const bool listens_elsewhere_;  // not on default_bind_address()
+  const Ref<HeldPort> port_;
+  bool uses_port_ = false;
   const Text digest_;
   Text secret_;
   const Text ca_, certificate_;

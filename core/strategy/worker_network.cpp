@@ -49,6 +49,7 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   if (!module.empty()) module += gloo ? "/libdist-gloo.so" : "/libdist-grpc.so";
   grpc.module = given(module);
   grpc.bind_address = given(settings.bind_address);
+  grpc.port = options.cluster_resolver->held_port();
   grpc.secret = given(settings.secret);
   grpc.ca = given(settings.ca);
   grpc.certificate = given(settings.certificate);

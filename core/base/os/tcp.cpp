@@ -103,9 +103,9 @@ std::size_t descriptor_limit() noexcept {
 
 Descriptor spare_descriptor() noexcept { return Descriptor(::eventfd(0, EFD_CLOEXEC)); }
 
-Descriptor duplicate(const Descriptor& socket) noexcept {
-  return Descriptor(::fcntl(socket.number(), F_DUPFD_CLOEXEC, 0));
-}
+Descriptor duplicate(const Descriptor& socket) noexcept { return duplicate(socket.number()); }
+
+Descriptor duplicate(int socket) noexcept { return Descriptor(::fcntl(socket, F_DUPFD_CLOEXEC, 0)); }
 
 namespace {
 

@@ -19,6 +19,8 @@ std::size_t descriptor_limit() noexcept;
 Descriptor spare_descriptor() noexcept;
 // Another descriptor of the same connection; closed if the process has none left.
 Descriptor duplicate(const Descriptor& socket) noexcept;
+// The same for a descriptor that another part of the process owns.
+Descriptor duplicate(int socket) noexcept;
 
 struct Listening {
   std::vector<Descriptor> sockets;

@@ -85,6 +85,11 @@ class Calls::Channel final : public CallChannel {
     copy_shown(text, size, line_->why.c_str());
   }
 
+  bool rejected() const noexcept override {
+    const std::scoped_lock lock(line_->mutex);
+    return line_->rejected;
+  }
+
   void end() noexcept override {
     LinkRef link;
     std::shared_ptr<grpc::Channel> channel;
@@ -245,6 +250,7 @@ void Calls::out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link,
     line->queue.clear();
     std::string text;
     if (link->refused) {
+      line->rejected = true;
       text = line->name + " rejected this client: " + why;
     } else if (!opened) {
       line->failed_attempts.add(why.empty() ? status : why);

@@ -174,6 +174,7 @@ std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> me
     auto line = std::make_shared<CallLine>(memory_, true, limits_, pool_.get());
     line->heard_ns = steady_now_ns();
     line->link = link;
+    line->client_host = host_of_peer(link->connection);
     const std::scoped_lock lock(mutex_);
     const auto clients = static_cast<std::size_t>(
         std::count_if(lines_.begin(), lines_.end(), [](const auto& each) { return each->serves; }));

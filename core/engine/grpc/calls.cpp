@@ -38,12 +38,17 @@ class Calls::Served final : public IncomingCall {
  public:
   Served(Memory& memory, const std::shared_ptr<CallLine>& line, uint64_t id, Ref<CallMessage> request,
          int64_t timeout_ns)
-      : IncomingCall(memory, std::move(request), timeout_ns), line_(line), id_(id) {}
+      : IncomingCall(memory, std::move(request), timeout_ns),
+        line_(line),
+        client_host_(line->client_host),
+        id_(id) {}
 
   int64_t silent_ns() const noexcept override {
     const std::shared_ptr<CallLine> line = line_.lock();
     return line == nullptr ? INT64_MAX : steady_now_ns() - line->heard_ns.load(std::memory_order_relaxed);
   }
+
+  const char* client_host() const noexcept override { return client_host_.c_str(); }
 
   void answer(dist_status status, const char* text, Ref<CallParts> answer) noexcept override {
     const std::shared_ptr<CallLine> line = line_.lock();
@@ -79,6 +84,7 @@ class Calls::Served final : public IncomingCall {
  private:
   ~Served() override = default;
   const std::weak_ptr<CallLine> line_;
+  const std::string client_host_;
   const uint64_t id_;
 };
 
@@ -89,7 +95,9 @@ Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandle
       pool_(make_counted<MessagePool>(memory)),
       handler_(handler),
       service_(*this),
-      incoming_([](int) {}),
+      incoming_([this](int) {
+        if (handler_ != nullptr) handler_->wrong_secret();
+      }),
       prober_(
           {config_.credentials(), "", config_.secret},
           [this](uint64_t number, const std::string& cause, bool final) { probed(number, cause, final); }),

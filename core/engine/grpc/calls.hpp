@@ -142,8 +142,9 @@ struct CallLine {
   LinkRef link;
   std::atomic<int64_t> heard_ns{0};
 
-  // ---- On the server: calls that have not been answered ----
-  std::unordered_map<uint64_t, Ref<IncomingCall>> calls;
+  // ---- On the server ----
+  std::unordered_map<uint64_t, Ref<IncomingCall>> calls;  // that have not been answered
+  std::string client_host;                                // the IP address of the client
 
   // ---- On the client ----
   std::string name;  // "server 10.0.0.7:2222"
@@ -158,8 +159,9 @@ struct CallLine {
   int64_t probe_ns = 0;     // when it may be probed again
   uint64_t number = 0;
   uint64_t last_id = 0;
-  int64_t retry_ns = 0;  // when to try again; 0: not scheduled
-  bool silent = false;   // the link was ended because its peer was silent
+  int64_t retry_ns = 0;   // when to try again; 0: not scheduled
+  bool silent = false;    // the link was ended because its peer was silent
+  bool rejected = false;  // the server has proven that it knows the secret, and has rejected this client
   bool closed = false;
 };
 

@@ -21,6 +21,7 @@ struct Config {
   std::vector<std::string> addresses;  // of all workers, in order
   int me = 0;                          // -1: not a worker
   std::string bind_address;
+  std::vector<int> sockets;  // descriptors that listen there already, valid until the start; empty: none do
   std::string digest;
   std::string secret;
   std::string ca, certificate, key;                 // PEM texts; empty: no TLS

@@ -2,6 +2,7 @@
 #include "core/engine/grpc/listener.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <span>
 #include <utility>
@@ -50,17 +51,30 @@ std::string plain_peer(std::string_view peer) {
 
 std::string Listener::listen(const Config& config, const std::vector<std::string>& addresses,
                              grpc::ServerBuilder& builder) {
-  std::vector<std::string> hosts;
-  for (const std::string& each : addresses) hosts.push_back(host_of(each));
-  listening_ = listen_on(hosts, port_of(addresses.front()),
-                         static_cast<int>(std::max<int64_t>(config.lease_ns / kMs, 1)));
-  if (listening_.sockets.empty()) return cannot_listen(config, listening_.why);
+  if (std::string why = open(config, addresses); !why.empty()) return why;
   secret_ = config.secret;
   prove_within_ns_ = prove_within_ns(config.lease_ns);
   most_newcomers_ = std::clamp<std::size_t>(descriptor_limit() / 8, 8, 128);
   most_unproven_ = std::clamp<std::size_t>(descriptor_limit() / 8, 16, 256);
   acceptor_ = configure(config, builder);
   return "";
+}
+
+std::string Listener::open(const Config& config, const std::vector<std::string>& addresses) {
+  for (const int each : config.sockets) {
+    listening_.sockets.push_back(duplicate(each));
+    if (!listening_.sockets.back().is_open())
+      return cannot_listen(config, "the system cannot open another descriptor");
+  }
+  if (!listening_.sockets.empty()) {
+    listening_.port = std::atoi(port_of(addresses.front()).c_str());
+    return "";
+  }
+  std::vector<std::string> hosts;
+  for (const std::string& each : addresses) hosts.push_back(host_of(each));
+  listening_ = listen_on(hosts, port_of(addresses.front()),
+                         static_cast<int>(std::max<int64_t>(config.lease_ns / kMs, 1)));
+  return listening_.sockets.empty() ? cannot_listen(config, listening_.why) : "";
 }
 
 bool Listener::start() {

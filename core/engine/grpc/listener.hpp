@@ -46,7 +46,8 @@ class Listener {
       : wrong_secret_(std::move(wrong_secret)), ended_unproven_(std::move(ended_unproven)) {}
   ~Listener() { stop(); }
 
-  // Listens on these addresses (listening_addresses()), and registers with the builder. Connections wait until start().
+  // Listens on these addresses (listening_addresses()), or through Config::sockets if there are any, and registers with
+  // the builder. Connections wait until start().
   // Returns an empty string, or the error message.
   std::string listen(const Config& config, const std::vector<std::string>& addresses,
                      grpc::ServerBuilder& builder);
@@ -78,6 +79,7 @@ class Listener {
     int64_t since_ns = 0;
   };
 
+  std::string open(const Config& config, const std::vector<std::string>& addresses);
   static void* main(void* self);
   void run() noexcept;
   void turn();

@@ -48,7 +48,7 @@ bool is_any_address(const std::string& host) noexcept { return host == "::" || h
 std::vector<std::string> listening_addresses(const Config& config, std::string* why) {
   const std::string host = host_of(config.bind_address);
   const std::string port = port_of(config.bind_address);
-  if (is_ip_address(host)) return {config.bind_address};
+  if (is_ip_address(host) || !config.sockets.empty()) return {config.bind_address};
   if (host == "localhost") {
     std::vector<std::string> all{with_port("127.0.0.1", port)};
     // Two addresses cannot get the same port from the system.

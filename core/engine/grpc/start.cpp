@@ -86,6 +86,7 @@ dist_status start_endpoint(const GrpcModuleConfig& config, std::unique_ptr<Carri
     for (const char* const each : config.addresses) own.addresses.emplace_back(each);
     own.me = config.me;
     own.bind_address = config.bind_address;
+    for (const Descriptor& each : config.sockets) own.sockets.push_back(each.number());
     own.digest = text_of(config.digest);
     own.secret = text_of(config.secret);
     own.ca = text_of(config.ca);
