@@ -5,6 +5,7 @@
 #include "capi/cluster.hpp"
 #include "capi/options.hpp"
 #include "core/cluster/resolvers.hpp"
+#include "core/rendezvous/rendezvous.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -73,6 +74,10 @@ void dist_slurm_options_init(dist_slurm_options* options, uint32_t struct_size_b
 }
 
 void dist_kubernetes_options_init(dist_kubernetes_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+void dist_rendezvous_options_init(dist_rendezvous_options* options, uint32_t struct_size_bytes) {
   init_options(options, struct_size_bytes);
 }
 
@@ -175,6 +180,24 @@ dist_status dist_cluster_resolver_create_kubernetes(const dist_kubernetes_option
                   pods.name_space = given.name_space;
                   pods.domain = given.domain;
                   return create_kubernetes_resolver(memory, pods, wanted, out);
+                });
+}
+
+dist_status dist_cluster_resolver_create_rendezvous(const dist_rendezvous_options* rendezvous,
+                                                    const dist_cluster_resolver_options* options,
+                                                    dist_cluster_resolver** out_resolver) {
+  return create("dist_cluster_resolver_create_rendezvous", options, out_resolver,
+                [&](Memory& memory, const ResolverOptions& wanted, Ref<ClusterResolver>* out) -> Status {
+                  dist_rendezvous_options given;
+                  DIST_TRY(read_options(rendezvous, &given, "dist_rendezvous_options"));
+                  DIST_TRY(require_flag(given.has_rank, "dist_rendezvous_options.has_rank"));
+                  RendezvousOptions place;
+                  if (given.has_rank == 1) place.rank = given.rank;
+                  place.size = given.size;
+                  place.address = given.address;
+                  place.job_name = given.job_name;
+                  return create_rendezvous_resolver(memory, place, {given.timeout_ns, unwrap(given.cancel)},
+                                                    wanted, out);
                 });
 }
 

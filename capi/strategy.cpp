@@ -10,6 +10,7 @@
 #include "capi/topology.hpp"
 #include "capi/workers.hpp"
 #include "core/base/device_name.hpp"
+#include "core/rendezvous/rendezvous.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -55,6 +56,18 @@ Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes,
   out->axes = axes.first(options.num_axes);
   out->spmd = options.use_spmd_partitioning == 1;
   return kOk;
+}
+
+// If the environment has no TF_CONFIG but the address of a rendezvous, meets the other workers. `out` stays empty
+// otherwise.
+Status meet_workers(const StrategyOptions& options, Ref<ClusterResolver>* out) {
+  if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED || options.cluster_resolver != nullptr ||
+      options.network != nullptr || !finds_rendezvous_in_environment()) {
+    return kOk;
+  }
+  Ref<Memory> memory;
+  DIST_TRY(create_memory(options.allocator, "allocator", &memory));
+  return create_rendezvous_resolver(*memory, {}, {options.timeout_ns, nullptr}, {}, out);
 }
 
 }  // namespace
@@ -117,6 +130,9 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.late_destroys = given.late_destroys == 1;
     DIST_TRY(read_functions(given, &wanted.functions));
     DIST_TRY(read_mesh(given, axes, &wanted.mesh));
+    Ref<ClusterResolver> met;
+    DIST_TRY(meet_workers(wanted, &met));
+    if (met) wanted.cluster_resolver = met.get();
     Strategy* strategy = nullptr;
     DIST_TRY(Strategy::create(wanted, &strategy));
     *out_strategy = wrap(strategy);

@@ -48,6 +48,7 @@
 #undef dist_ps_variable_options
 #undef dist_reform_options
 #undef dist_remote_value
+#undef dist_rendezvous_options
 #undef dist_rpc_call_options
 #undef dist_rpc_client
 #undef dist_rpc_client_options
@@ -118,6 +119,7 @@
 #undef dist_cluster_is_chief
 #undef dist_cluster_resolver_create_host
 #undef dist_cluster_resolver_create_kubernetes
+#undef dist_cluster_resolver_create_rendezvous
 #undef dist_cluster_resolver_create_simple
 #undef dist_cluster_resolver_create_slurm
 #undef dist_cluster_resolver_create_tf_config
@@ -263,6 +265,7 @@
 #undef dist_remote_value_ready
 #undef dist_remote_value_release
 #undef dist_remote_value_retain
+#undef dist_rendezvous_options_init
 #undef dist_replica_assign_value
 #undef dist_replica_attach
 #undef dist_replica_check
@@ -428,6 +431,7 @@ int dist_experimental_function() DIST_EXPERIMENTAL_HINT;
 #define dist_ps_variable_options dist_experimental_type
 #define dist_reform_options dist_experimental_type
 #define dist_remote_value dist_experimental_type
+#define dist_rendezvous_options dist_experimental_type
 #define dist_rpc_call_options dist_experimental_type
 #define dist_rpc_client dist_experimental_type
 #define dist_rpc_client_options dist_experimental_type
@@ -498,6 +502,7 @@ int dist_experimental_function() DIST_EXPERIMENTAL_HINT;
 #define dist_cluster_is_chief dist_experimental_function
 #define dist_cluster_resolver_create_host dist_experimental_function
 #define dist_cluster_resolver_create_kubernetes dist_experimental_function
+#define dist_cluster_resolver_create_rendezvous dist_experimental_function
 #define dist_cluster_resolver_create_simple dist_experimental_function
 #define dist_cluster_resolver_create_slurm dist_experimental_function
 #define dist_cluster_resolver_create_tf_config dist_experimental_function
@@ -643,6 +648,7 @@ int dist_experimental_function() DIST_EXPERIMENTAL_HINT;
 #define dist_remote_value_ready dist_experimental_function
 #define dist_remote_value_release dist_experimental_function
 #define dist_remote_value_retain dist_experimental_function
+#define dist_rendezvous_options_init dist_experimental_function
 #define dist_replica_assign_value dist_experimental_function
 #define dist_replica_attach dist_experimental_function
 #define dist_replica_check dist_experimental_function

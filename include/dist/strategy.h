@@ -159,7 +159,7 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  * exist at this moment, so strategies created at the same time may choose the same CPUs. dist_explain() shows where
  * each thread was placed, and why.
  *
- * Blocks   Until the threads have been created.
+ * Blocks   Until the threads have been created; workers that meet at DIST_RENDEZVOUS (workers.h) wait for each other first.
  * Owns     The caller owns *out_strategy and destroys it with dist_strategy_destroy().
  * Errors   INVALID_ARGUMENT     out_strategy is NULL, an option is out of range, a device name is missing or used
  *                               twice, or an option that this version does not know is set (struct_size is larger, and

@@ -25,6 +25,7 @@ BELOW = {  # part of core/ -> the parts directly below it
     "metric": ["value"],
     "inspect": ["cross_replica", "trace"],
     "rpc": ["value", "engine", "cluster"],
+    "rendezvous": ["rpc"],
     "ps": ["rpc", "partitioner", "trace"],
     "coordinator": ["ps", "checkpoint"],
     "run": ["async", "mesh", "cross_replica"],

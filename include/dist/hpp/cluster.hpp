@@ -236,6 +236,13 @@ class cluster_resolver : public cluster_resolver_ref {
       return dist_cluster_resolver_create_kubernetes(pods, options, out);
     });
   }
+  // Waits until all workers have met at one address. Without options, the environment provides everything.
+  static cluster_resolver rendezvous(const dist_rendezvous_options *workers = nullptr,
+                                     const dist_cluster_resolver_options *options = nullptr) {
+    return made([&](dist_cluster_resolver **out) {
+      return dist_cluster_resolver_create_rendezvous(workers, options, out);
+    });
+  }
   static cluster_resolver union_of(const std::vector<cluster_resolver_ref> &members,
                                    const dist_cluster_resolver_options *options = nullptr) {
     std::vector<dist_cluster_resolver *> handles;

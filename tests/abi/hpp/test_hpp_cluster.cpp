@@ -88,6 +88,10 @@ void resolvers() {
   pods.host_name = "t-0";
   pods.num_workers = 1;
   assert_int_equal(cluster_resolver::kubernetes(&pods).task_id(), 0);
+  dist_rendezvous_options workers = DIST_RENDEZVOUS_OPTIONS_INIT;
+  workers.has_rank = 1;
+  workers.size = 1;
+  assert_int_equal(cluster_resolver::rendezvous(&workers).task_id(), 0);
 
   const auto ps = cluster_spec::from_jobs({{"ps", {"p:1"}, {}}});
   const auto both = cluster_resolver::union_of({tf_config, cluster_resolver::simple(ps)});

@@ -151,7 +151,7 @@ VALID_BY_TYPE = {
 }
 # Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
 FILLED = {"dist_apply_options", "dist_partition", "dist_halo", "dist_input_context", "dist_position",
-          "dist_slurm_options", "dist_kubernetes_options", "dist_cluster_resolver_functions"}
+          "dist_slurm_options", "dist_kubernetes_options", "dist_rendezvous_options", "dist_cluster_resolver_functions"}
 # Fields that count: what else to set, so that there is an array to be read.
 COUNTS = {
     ("dist_dataset_options", "num_batch_sizes"): "batch_sizes = f->numbers",
@@ -166,7 +166,7 @@ COUNTS = {
 # A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
 NULL_IS_FINE = {
     "user_data", "options", "release", "kwargs", "args", "job", "labels", "weights", "sample_weight", "destination",
-    "destinations", "over", "arguments", "task_type", "rpc_layer", "slurm", "kubernetes", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
+    "destinations", "over", "arguments", "task_type", "rpc_layer", "slurm", "kubernetes", "rendezvous", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
 }
 NULL_IS_FINE_HERE = {
     ("dist_fail", "message"), ("dist_set_strategy", "strategy"), ("dist_write_metrics", "name"),

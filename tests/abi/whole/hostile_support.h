@@ -349,6 +349,11 @@ static inline void fill_dist_kubernetes_options(struct fixture *f, dist_kubernet
   kubernetes->num_workers = 2;
   kubernetes->host_name = "trainer-1";
 }
+static inline void fill_dist_rendezvous_options(struct fixture *f, dist_rendezvous_options *rendezvous) {
+  (void)f;
+  rendezvous->has_rank = 1;
+  rendezvous->size = 1;
+}
 static dist_status cluster_spec_fn(dist_cluster_spec **out_spec, void *user_data) {
   (void)user_data;
   return dist_cluster_spec_create(fixture_here->jobs, 1, NULL, out_spec);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of a rendezvous, as JSON. A worker sends a Registration; the response is the cluster, in the format of
+// ClusterSpec::from_json().
+//
+//     {"job": "", "rank": 1, "size": 4, "host": "127.0.0.1", "port": 41234}
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/cluster/cluster_spec.hpp"
+#include "core/engine/calls.hpp"
+
+namespace dist {
+
+// The job's name, to tell jobs apart that use the same address one after another.
+inline constexpr std::size_t kMostJobNameBytes = 255;
+inline constexpr int32_t kMaxRendezvousWorkers = 256;
+// The limits for a message to worker 0, and for its response.
+inline constexpr std::size_t kMostRegistrationBytes = 4096;
+inline constexpr std::size_t kMostClusterBytes = std::size_t{256} << 10;
+
+struct Registration {
+  explicit Registration(Memory& memory) : job(&memory), host(&memory) {}
+
+  std::pmr::string job;
+  int32_t rank = 0;
+  int32_t size = 0;
+  std::pmr::string host;  // under which others reach the worker; "": as worker 0 sees it
+  int32_t port = 0;
+
+  // Appends the message.
+  void write(std::pmr::string* out) const;
+  // INVALID_ARGUMENT if the bytes, which nobody has validated, are not a message or a value is out of range.
+  Status read(Memory& memory, std::span<const std::byte> bytes);
+};
+
+// "host:port", with brackets if the host contains colons.
+std::pmr::string address_text(Memory& memory, std::string_view host, int port);
+
+// Reads the response. INVALID_ARGUMENT unless it is a cluster of `size` workers in which the worker `rank` has this port.
+Status read_cluster(Memory& memory, std::span<const std::byte> bytes, int32_t rank, int32_t size, int port,
+                    Ref<ClusterSpec>* out);
+
+// A text to send.
+Ref<CallParts> make_text(Memory& memory, std::string_view text);
+
+}  // namespace dist
