@@ -85,11 +85,12 @@ int prepare(JobSetup* setup, std::string* why) {
     return kLauncherFailed;
   }
   if (const int status = find_program(options.program, &setup->program, why); status != 0) return status;
-  std::vector<uint16_t> ports;
-  if (options.hosts.empty() && !find_free_ports(options.workers + options.ps, &ports)) {
+  if (options.hosts.empty() && !hold_free_ports(options.workers + options.ps, &setup->ports)) {
     *why = std::string("cannot find free ports of 127.0.0.1: ") + std::strerror(errno);
     return kLauncherFailed;
   }
+  std::vector<uint16_t> ports;
+  for (const HeldPort& each : setup->ports) ports.push_back(each.port);
   setup->tasks = plan_tasks(options, ports);
   const std::size_t size = sizeof "TF_CONFIG=" + tf_config(setup->tasks, setup->tasks.size() - 1).size();
   if (size > kMaxVariableBytes) {

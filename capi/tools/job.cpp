@@ -90,10 +90,21 @@ Environment Job::environment_of(const Task& task) const {
   Environment environment;
   environment.set("TF_CONFIG", tf_config(setup_.tasks, task.place));
   environment.set("DIST_JOB_SECRET", setup_.secret);
+  set_rendezvous(task, environment);
   if (setup_.options.replicas > 0) environment.set("DIST_REPLICAS", std::to_string(setup_.options.replicas));
   environment.unset("DIST_RESTART");
   if (task.restarts > 0) environment.set("DIST_RESTART", std::to_string(task.restarts));
   return environment;
+}
+
+// The same place for programs that create a resolver for a rendezvous. The workers that read TF_CONFIG use the address
+// of the first task as well, but a program does only one of the two.
+void Job::set_rendezvous(const Task& task, Environment& environment) const {
+  for (const char* const each : {"DIST_RENDEZVOUS", "DIST_RANK", "DIST_SIZE"}) environment.unset(each);
+  if (setup_.options.ps > 0) return;  // not all tasks are workers
+  environment.set("DIST_RENDEZVOUS", setup_.tasks.front().address);
+  environment.set("DIST_RANK", std::to_string(task.place));
+  environment.set("DIST_SIZE", std::to_string(setup_.tasks.size()));
 }
 
 void Job::start_due() {

@@ -28,6 +28,7 @@
 #include "capi/tools/launch_options.hpp"
 #include "capi/tools/launch_plan.hpp"
 #include "capi/tools/line_prefixer.hpp"
+#include "capi/tools/local_setup.hpp"
 #include "capi/tools/process.hpp"
 #include "capi/tools/sink.hpp"
 
@@ -44,6 +45,7 @@ struct JobSetup {
   Program program;
   Inherited inherited;
   std::vector<PlannedTask> tasks;  // of all machines
+  std::vector<HeldPort> ports;     // of the tasks, on one machine; held while the job lasts
   std::string secret;
   int signals = -1;  // a signalfd for the blocked signals
 };
@@ -78,6 +80,7 @@ class Job {
   const PlannedTask& plan_of(const Task& task) const { return setup_.tasks[task.place]; }
   Task make_task(std::size_t place);
   Environment environment_of(const Task& task) const;
+  void set_rendezvous(const Task& task, Environment& environment) const;
 
   void start_due();
   void start(Task& task);

@@ -33,20 +33,19 @@ Fd bind_free_port(uint16_t* port) {
 
 }  // namespace
 
-bool find_free_ports(int32_t n, std::vector<uint16_t>* out) {
+bool hold_free_ports(int32_t n, std::vector<HeldPort>* out) {
   constexpr int kMostTries = 1024;
-  std::vector<Fd> held;  // kept open until all ports are found, so that they differ
   for (int tries = 0; static_cast<int32_t>(out->size()) < n; ++tries) {
     if (tries == kMostTries) {
       errno = EADDRINUSE;
       return false;
     }
-    uint16_t port = 0;
-    Fd found = bind_free_port(&port);
-    if (!found.is_open()) return false;
-    held.push_back(std::move(found));
+    HeldPort found;
+    found.socket = bind_free_port(&found.port);
+    if (!found.socket.is_open()) return false;
     // With SO_REUSEADDR, a system that is short of ports may return one twice.
-    if (std::find(out->begin(), out->end(), port) == out->end()) out->push_back(port);
+    const auto is_same = [&](const HeldPort& each) { return each.port == found.port; };
+    if (std::none_of(out->begin(), out->end(), is_same)) out->push_back(std::move(found));
   }
   return true;
 }
