@@ -224,7 +224,8 @@ C_NAMES = re.compile(r"\bdist_\w+\(|\bdist_\w+_fn\b|\bDIST_\w+|\bNULL\b|\w->\w|\
 def python_texts():
     """Texts of libdist that would show a name of C in Python. Environment variables keep theirs."""
     words, top = sys.modules["libdist._words"], HERE.parent
-    settings = set(re.findall(r'"(DIST_\w+)"', (top / "core" / "cluster" / "job_settings.cpp").read_text(encoding="utf-8")))
+    readers = (top / "core" / "cluster" / "job_settings.cpp", top / "core" / "rendezvous" / "launcher.cpp")
+    settings = {name for path in readers for name in re.findall(r'"(DIST_\w+)"', path.read_text(encoding="utf-8"))}
     for path in sorted([*(top / "core").glob("**/*.[ch]pp"), *(top / "capi").glob("*.[ch]pp")]):
         source = re.sub(r"//[^\n]*|#include[^\n]*", "", path.read_text(encoding="utf-8"))
         for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r'"\s*\n\s*"', "", source)):

@@ -66,6 +66,7 @@
 %dist_options(dist_cluster_resolver_options)
 %dist_options(dist_slurm_options)
 %dist_options(dist_kubernetes_options)
+%dist_options(dist_rendezvous_options)
 %ignore dist_cluster_resolver_options::allocator;
 %ignore dist_cluster_resolver_options::task_type;
 %ignore dist_cluster_resolver_options::rpc_layer;

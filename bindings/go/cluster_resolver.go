@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"context"
 	"strings"
 
 	"libdist.example/dist/internal/cdist"
@@ -179,6 +180,48 @@ func NewKubernetesResolver(pods KubernetesOptions, options *ResolverOptions) (*C
 	return newResolver(&u, options, nil, func(options cdist.Dist_cluster_resolver_options, out *int64) error {
 		return cdist.Dist_cluster_resolver_create_kubernetes(native, options, out)
 	})
+}
+
+// RendezvousOptions describes a job whose workers meet at one address. A field that is not set is read from the
+// environment variables of the launcher; see [NewRendezvousResolver].
+type RendezvousOptions struct {
+	Rank    *int    // number of this worker, from 0; nil = from the launcher
+	Size    int     // number of workers, 1 to 256; 0 = from the launcher
+	Address *string // "host:port" of worker 0; nil = DIST_RENDEZVOUS, or MASTER_ADDR and the port after MASTER_PORT
+	JobName *string // equal in all workers of a job; nil = DIST_JOB_NAME, or the launcher's
+}
+
+// NewRendezvousResolver waits until all workers of a job have met at one address, and returns a resolver for the
+// cluster that they form. Every worker listens on a port that the system chooses.
+//
+// The ranks come from the options, or from DIST_RANK and DIST_SIZE, torchrun, Open MPI, PMI or srun. The end of ctx ends
+// the wait. If ctx has no deadline, the wait is limited to 10 minutes. If workers are missing at the deadline, the error
+// lists their ranks.
+func NewRendezvousResolver(ctx context.Context, workers RendezvousOptions, options *ResolverOptions) (*ClusterResolver, error) {
+	var u uses
+	native := cdist.NewDist_rendezvous_options()
+	defer cdist.DeleteDist_rendezvous_options(native)
+	if workers.Rank != nil {
+		native.SetHas_rank(1)
+		native.SetRank(u.int32("RendezvousOptions.Rank", *workers.Rank))
+	}
+	native.SetSize(u.int32("RendezvousOptions.Size", workers.Size))
+	u.ifGiven(workers.Address, native.SetAddress)
+	u.ifGiven(workers.JobName, native.SetJob_name)
+	if u.err != nil {
+		return nil, u.err
+	}
+	call, err := newTimedCall(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer call.cancel.end()
+	native.SetTimeout_ns(call.timeout(0))
+	native.SetCancel(call.cancel.handle())
+	resolver, err := newResolver(&u, options, nil, func(options cdist.Dist_cluster_resolver_options, out *int64) error {
+		return cdist.Dist_cluster_resolver_create_rendezvous(native, options, out)
+	})
+	return resolver, call.own(err)
 }
 
 // NewUnionResolver returns a union of several resolvers. Its spec is the [ClusterSpecUnion] of their specs.

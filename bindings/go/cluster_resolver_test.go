@@ -3,6 +3,7 @@
 package dist_test
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -151,6 +152,29 @@ func TestKubernetesResolver(t *testing.T) {
 		_, err := dist.NewKubernetesResolver(wrong, nil)
 		fails(t, err, dist.ErrInvalidArgument, "")
 	}
+}
+
+func TestRendezvousResolver(t *testing.T) {
+	alone := dist.RendezvousOptions{Rank: dist.Given(0), Size: 1}
+	r, err := dist.NewRendezvousResolver(background, alone, nil)
+	closed(t, r, err)
+	is(t, "id", all(r.TaskID()), all(0, nil))
+	master, err := r.Master("", dist.TaskUnset, nil)
+	if err != nil || !strings.HasPrefix(master, "grpc://127.0.0.1:") {
+		t.Fatalf("master: %q, %v", master, err)
+	}
+	for _, wrong := range []dist.RendezvousOptions{
+		{Rank: dist.Given(1), Size: 1}, {Rank: dist.Given(-1), Size: 1}, {Rank: dist.Given(0), Size: 257},
+		{Rank: dist.Given(0), Size: 2, Address: dist.Given("nonsense")},
+		{Rank: dist.Given(0), Size: 1, JobName: dist.Given("two\nlines")},
+	} {
+		_, err := dist.NewRendezvousResolver(background, wrong, nil)
+		fails(t, err, dist.ErrInvalidArgument, "")
+	}
+	over, cancel := context.WithCancel(background)
+	cancel()
+	_, err = dist.NewRendezvousResolver(over, alone, nil)
+	fails(t, err, dist.ErrCancelled, "")
 }
 
 func TestUnionResolver(t *testing.T) {

@@ -79,6 +79,9 @@ func TestNumbersOfMoreThan32Bits(t *testing.T) {
 		"KubernetesOptions.Index": func(n int) error {
 			return second(dist.NewKubernetesResolver(dist.KubernetesOptions{Index: &n}, nil))
 		},
+		"RendezvousOptions.Rank": func(n int) error {
+			return second(dist.NewRendezvousResolver(context.Background(), dist.RendezvousOptions{Rank: &n}, nil))
+		},
 		"Partition.NumLogicalDevices": func(n int) error { return (&dist.Partition{NumLogicalDevices: n}).Check() },
 		"meshShape[0]":                func(n int) error { return second(dist.NewTopology([]int{n}, nil)) },
 		"numWorkers":                  func(n int) error { return second(dist.NewNetwork(n, nil)) },

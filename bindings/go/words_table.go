@@ -352,6 +352,7 @@ var functionWords = map[string]string{
 	"dist_cluster_resolver_create_tf_config":     "NewTFConfigResolver",
 	"dist_cluster_resolver_create_slurm":         "NewSlurmResolver",
 	"dist_cluster_resolver_create_kubernetes":    "NewKubernetesResolver",
+	"dist_cluster_resolver_create_rendezvous":    "NewRendezvousResolver",
 	"dist_cluster_resolver_create_union":         "NewUnionResolver",
 	"dist_cluster_resolver_create_host":          "NewHostResolver",
 	"dist_slurm_expand_host_list":                "SlurmHosts",

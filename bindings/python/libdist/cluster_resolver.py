@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from . import _calls, _cdist
+from ._interrupt import Watch
 from ._native import Native
+from ._options import nanoseconds
+from .cancel import Cancel, handle_of
 from .cluster import TASK_UNSET, ClusterSpec, id_number
 from .constants import MAX_CLUSTER_TASKS
 
@@ -88,6 +91,22 @@ class KubernetesOptions:
     """Of the service."""
     domain: Optional[str] = None
     """Of the Kubernetes cluster, "cluster.local"; None: left out."""
+
+
+@dataclass(frozen=True)
+class RendezvousOptions:
+    """A job whose workers meet at one address. Values that are None or 0 are read from the environment."""
+
+    rank: Optional[int] = None
+    """Number of this worker, from 0 to size - 1. None selects the rank that the launcher has set."""
+    size: int = 0
+    """Number of workers, 1 to 256. 0 selects the number that the launcher has set."""
+    address: Optional[str] = None
+    """Address of worker 0, "host:port". None selects DIST_RENDEZVOUS, or MASTER_ADDR and the port after MASTER_PORT."""
+    job_name: Optional[str] = None
+    """A name that all workers of the job share. None selects DIST_JOB_NAME, or the name that the launcher has set."""
+    timeout: Optional[float] = None
+    """Limit of the wait in seconds. None selects 600 s; a negative value means no limit."""
 
 
 class ResolverFunctions:
@@ -210,7 +229,10 @@ class ClusterResolver(Native):
     _handle: int = 0
 
     def __init__(self) -> None:
-        raise TypeError("a resolver is made by simple(), tf_config(), slurm(), kubernetes(), union() or host()")
+        raise TypeError(
+            "a resolver is made by simple(), tf_config(), slurm(), kubernetes(), rendezvous(), "
+            "union() or host()"
+        )
 
     @classmethod
     def _of(cls, handle: int) -> ClusterResolver:
@@ -265,6 +287,30 @@ class ClusterResolver(Native):
         native.host_name, native.service = pods.host_name, pods.service
         native.name_space, native.domain = pods.namespace, pods.domain
         return cls._of(_cdist.dist_cluster_resolver_create_kubernetes(native, options._native()))
+
+    @classmethod
+    def rendezvous(
+        cls,
+        workers: RendezvousOptions = RendezvousOptions(),
+        options: ClusterResolverOptions = ClusterResolverOptions(),
+        *,
+        cancel: Optional[Cancel] = None,
+    ) -> ClusterResolver:
+        """Waits until all workers of a job have met at one address, and creates a resolver for their cluster.
+
+        Every worker listens on a port that the system chooses. The ranks come from the options, or from DIST_RANK and
+        DIST_SIZE, torchrun, Open MPI, PMI or srun. Raises DeadlineExceeded with the ranks of the missing workers if not
+        all have come in time. Ctrl-C and cancel end the wait.
+        """
+        native = _cdist.dist_rendezvous_options()
+        if workers.rank is not None:
+            native.has_rank, native.rank = 1, workers.rank
+        native.size, native.address, native.job_name = workers.size, workers.address, workers.job_name
+        native.timeout_ns = nanoseconds(workers.timeout)
+        cancel = Cancel() if cancel is None else cancel
+        native.cancel = handle_of(cancel)
+        with Watch(cancel.signal):
+            return cls._of(_cdist.dist_cluster_resolver_create_rendezvous(native, options._native()))
 
     @classmethod
     def union(

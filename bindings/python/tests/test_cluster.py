@@ -15,6 +15,7 @@ from libdist import (
     FailedPrecondition,
     InvalidArgument,
     KubernetesOptions,
+    RendezvousOptions,
     ResolverFunctions,
     SlurmOptions,
     Strategy,
@@ -158,6 +159,18 @@ class Resolvers(unittest.TestCase):
         self.assertEqual(resolver.master(), "grpc://t-1.s.ns.svc.d:5")
         with self.assertRaises(InvalidArgument):
             ClusterResolver.kubernetes(KubernetesOptions(host_name="t", num_workers=2))
+
+    def test_rendezvous(self):
+        resolver = ClusterResolver.rendezvous(RendezvousOptions(rank=0, size=1))
+        self.assertEqual((resolver.task_type, resolver.task_id), ("worker", 0))
+        self.assertTrue(resolver.master().startswith("grpc://127.0.0.1:"))
+        for wrong in (
+            RendezvousOptions(rank=1, size=1),
+            RendezvousOptions(rank=0, size=2, address="nonsense"),
+            RendezvousOptions(rank=0, size=1, job_name="two\nlines"),
+        ):
+            with self.assertRaises(InvalidArgument):
+                ClusterResolver.rendezvous(wrong)
 
     def test_union(self):
         members = [

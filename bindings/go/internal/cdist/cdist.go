@@ -241,81 +241,81 @@ typedef _gostring_ swig_type_211;
 typedef _gostring_ swig_type_212;
 typedef _gostring_ swig_type_213;
 typedef _gostring_ swig_type_214;
-typedef _goslice_ swig_type_215;
-typedef long long swig_type_216;
-typedef long long swig_type_217;
-typedef _gostring_ swig_type_218;
+typedef _gostring_ swig_type_215;
+typedef _gostring_ swig_type_216;
+typedef _gostring_ swig_type_217;
+typedef long long swig_type_218;
 typedef long long swig_type_219;
-typedef _gostring_ swig_type_220;
+typedef long long swig_type_220;
 typedef long long swig_type_221;
-typedef _goslice_ swig_type_222;
-typedef long long swig_type_223;
-typedef _gostring_ swig_type_224;
+typedef _gostring_ swig_type_222;
+typedef _gostring_ swig_type_223;
+typedef _goslice_ swig_type_224;
 typedef long long swig_type_225;
-typedef _gostring_ swig_type_226;
-typedef long long swig_type_227;
-typedef _goslice_ swig_type_228;
-typedef long long swig_type_229;
-typedef _gostring_ swig_type_230;
-typedef long long swig_type_231;
-typedef _goslice_ swig_type_232;
-typedef long long swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef long long swig_type_235;
-typedef _gostring_ swig_type_236;
-typedef _gostring_ swig_type_237;
-typedef _goslice_ swig_type_238;
-typedef long long swig_type_239;
-typedef _gostring_ swig_type_240;
-typedef long long swig_type_241;
-typedef _gostring_ swig_type_242;
+typedef long long swig_type_226;
+typedef _gostring_ swig_type_227;
+typedef long long swig_type_228;
+typedef _gostring_ swig_type_229;
+typedef long long swig_type_230;
+typedef _goslice_ swig_type_231;
+typedef long long swig_type_232;
+typedef _gostring_ swig_type_233;
+typedef long long swig_type_234;
+typedef _gostring_ swig_type_235;
+typedef long long swig_type_236;
+typedef _goslice_ swig_type_237;
+typedef long long swig_type_238;
+typedef _gostring_ swig_type_239;
+typedef long long swig_type_240;
+typedef _goslice_ swig_type_241;
+typedef long long swig_type_242;
 typedef _gostring_ swig_type_243;
 typedef long long swig_type_244;
-typedef _goslice_ swig_type_245;
-typedef long long swig_type_246;
-typedef _gostring_ swig_type_247;
+typedef _gostring_ swig_type_245;
+typedef _gostring_ swig_type_246;
+typedef _goslice_ swig_type_247;
 typedef long long swig_type_248;
-typedef long long swig_type_249;
+typedef _gostring_ swig_type_249;
 typedef long long swig_type_250;
 typedef _gostring_ swig_type_251;
-typedef long long swig_type_252;
+typedef _gostring_ swig_type_252;
 typedef long long swig_type_253;
-typedef long long swig_type_254;
-typedef _gostring_ swig_type_255;
-typedef long long swig_type_256;
+typedef _goslice_ swig_type_254;
+typedef long long swig_type_255;
+typedef _gostring_ swig_type_256;
 typedef long long swig_type_257;
 typedef long long swig_type_258;
 typedef long long swig_type_259;
-typedef long long swig_type_260;
+typedef _gostring_ swig_type_260;
 typedef long long swig_type_261;
-typedef _gostring_ swig_type_262;
+typedef long long swig_type_262;
 typedef long long swig_type_263;
-typedef long long swig_type_264;
+typedef _gostring_ swig_type_264;
 typedef long long swig_type_265;
 typedef long long swig_type_266;
 typedef long long swig_type_267;
 typedef long long swig_type_268;
 typedef long long swig_type_269;
-typedef _gostring_ swig_type_270;
+typedef long long swig_type_270;
 typedef _gostring_ swig_type_271;
-typedef _gostring_ swig_type_272;
-typedef _gostring_ swig_type_273;
-typedef _gostring_ swig_type_274;
-typedef _gostring_ swig_type_275;
-typedef _gostring_ swig_type_276;
+typedef long long swig_type_272;
+typedef long long swig_type_273;
+typedef long long swig_type_274;
+typedef long long swig_type_275;
+typedef long long swig_type_276;
 typedef long long swig_type_277;
 typedef long long swig_type_278;
 typedef _gostring_ swig_type_279;
 typedef _gostring_ swig_type_280;
-typedef long long swig_type_281;
-typedef long long swig_type_282;
-typedef long long swig_type_283;
-typedef long long swig_type_284;
-typedef long long swig_type_285;
+typedef _gostring_ swig_type_281;
+typedef _gostring_ swig_type_282;
+typedef _gostring_ swig_type_283;
+typedef _gostring_ swig_type_284;
+typedef _gostring_ swig_type_285;
 typedef long long swig_type_286;
 typedef long long swig_type_287;
-typedef long long swig_type_288;
-typedef long long swig_type_289;
+typedef _gostring_ swig_type_288;
+typedef _gostring_ swig_type_289;
 typedef long long swig_type_290;
 typedef long long swig_type_291;
 typedef long long swig_type_292;
@@ -324,59 +324,59 @@ typedef long long swig_type_294;
 typedef long long swig_type_295;
 typedef long long swig_type_296;
 typedef long long swig_type_297;
-typedef _gostring_ swig_type_298;
+typedef long long swig_type_298;
 typedef long long swig_type_299;
-typedef _gostring_ swig_type_300;
-typedef _goslice_ swig_type_301;
+typedef long long swig_type_300;
+typedef long long swig_type_301;
 typedef long long swig_type_302;
-typedef _goslice_ swig_type_303;
+typedef long long swig_type_303;
 typedef long long swig_type_304;
 typedef long long swig_type_305;
-typedef _goslice_ swig_type_306;
-typedef long long swig_type_307;
+typedef long long swig_type_306;
+typedef _gostring_ swig_type_307;
 typedef long long swig_type_308;
 typedef _gostring_ swig_type_309;
-typedef _gostring_ swig_type_310;
+typedef _goslice_ swig_type_310;
 typedef long long swig_type_311;
-typedef _gostring_ swig_type_312;
+typedef _goslice_ swig_type_312;
 typedef long long swig_type_313;
 typedef long long swig_type_314;
-typedef _gostring_ swig_type_315;
+typedef _goslice_ swig_type_315;
 typedef long long swig_type_316;
 typedef long long swig_type_317;
-typedef long long swig_type_318;
+typedef _gostring_ swig_type_318;
 typedef _gostring_ swig_type_319;
 typedef long long swig_type_320;
 typedef _gostring_ swig_type_321;
 typedef long long swig_type_322;
-typedef _gostring_ swig_type_323;
+typedef long long swig_type_323;
 typedef _gostring_ swig_type_324;
-typedef _goslice_ swig_type_325;
+typedef long long swig_type_325;
 typedef long long swig_type_326;
-typedef _gostring_ swig_type_327;
-typedef long long swig_type_328;
-typedef _gostring_ swig_type_329;
-typedef long long swig_type_330;
-typedef _gostring_ swig_type_331;
-typedef long long swig_type_332;
-typedef long long swig_type_333;
-typedef long long swig_type_334;
-typedef _gostring_ swig_type_335;
-typedef long long swig_type_336;
+typedef long long swig_type_327;
+typedef _gostring_ swig_type_328;
+typedef long long swig_type_329;
+typedef _gostring_ swig_type_330;
+typedef long long swig_type_331;
+typedef _gostring_ swig_type_332;
+typedef _gostring_ swig_type_333;
+typedef _goslice_ swig_type_334;
+typedef long long swig_type_335;
+typedef _gostring_ swig_type_336;
 typedef long long swig_type_337;
-typedef long long swig_type_338;
+typedef _gostring_ swig_type_338;
 typedef long long swig_type_339;
-typedef long long swig_type_340;
-typedef _gostring_ swig_type_341;
+typedef _gostring_ swig_type_340;
+typedef long long swig_type_341;
 typedef long long swig_type_342;
-typedef _gostring_ swig_type_343;
-typedef long long swig_type_344;
+typedef long long swig_type_343;
+typedef _gostring_ swig_type_344;
 typedef long long swig_type_345;
 typedef long long swig_type_346;
 typedef long long swig_type_347;
 typedef long long swig_type_348;
-typedef _gostring_ swig_type_349;
-typedef long long swig_type_350;
+typedef long long swig_type_349;
+typedef _gostring_ swig_type_350;
 typedef long long swig_type_351;
 typedef _gostring_ swig_type_352;
 typedef long long swig_type_353;
@@ -384,7 +384,7 @@ typedef long long swig_type_354;
 typedef long long swig_type_355;
 typedef long long swig_type_356;
 typedef long long swig_type_357;
-typedef long long swig_type_358;
+typedef _gostring_ swig_type_358;
 typedef long long swig_type_359;
 typedef long long swig_type_360;
 typedef _gostring_ swig_type_361;
@@ -393,202 +393,202 @@ typedef long long swig_type_363;
 typedef long long swig_type_364;
 typedef long long swig_type_365;
 typedef long long swig_type_366;
-typedef _gostring_ swig_type_367;
+typedef long long swig_type_367;
 typedef long long swig_type_368;
 typedef long long swig_type_369;
-typedef long long swig_type_370;
-typedef _gostring_ swig_type_371;
+typedef _gostring_ swig_type_370;
+typedef long long swig_type_371;
 typedef long long swig_type_372;
-typedef _gostring_ swig_type_373;
+typedef long long swig_type_373;
 typedef long long swig_type_374;
-typedef _gostring_ swig_type_375;
-typedef long long swig_type_376;
-typedef _gostring_ swig_type_377;
+typedef long long swig_type_375;
+typedef _gostring_ swig_type_376;
+typedef long long swig_type_377;
 typedef long long swig_type_378;
-typedef _gostring_ swig_type_379;
+typedef long long swig_type_379;
 typedef _gostring_ swig_type_380;
 typedef long long swig_type_381;
 typedef _gostring_ swig_type_382;
 typedef long long swig_type_383;
-typedef long long swig_type_384;
-typedef _gostring_ swig_type_385;
+typedef _gostring_ swig_type_384;
+typedef long long swig_type_385;
 typedef _gostring_ swig_type_386;
 typedef long long swig_type_387;
-typedef long long swig_type_388;
-typedef long long swig_type_389;
+typedef _gostring_ swig_type_388;
+typedef _gostring_ swig_type_389;
 typedef long long swig_type_390;
-typedef long long swig_type_391;
+typedef _gostring_ swig_type_391;
 typedef long long swig_type_392;
 typedef long long swig_type_393;
-typedef long long swig_type_394;
-typedef long long swig_type_395;
+typedef _gostring_ swig_type_394;
+typedef _gostring_ swig_type_395;
 typedef long long swig_type_396;
 typedef long long swig_type_397;
 typedef long long swig_type_398;
-typedef _goslice_ swig_type_399;
+typedef long long swig_type_399;
 typedef long long swig_type_400;
 typedef long long swig_type_401;
-typedef _goslice_ swig_type_402;
+typedef long long swig_type_402;
 typedef long long swig_type_403;
 typedef long long swig_type_404;
-typedef _gostring_ swig_type_405;
+typedef long long swig_type_405;
 typedef long long swig_type_406;
-typedef _goslice_ swig_type_407;
+typedef long long swig_type_407;
 typedef _goslice_ swig_type_408;
 typedef long long swig_type_409;
-typedef _gostring_ swig_type_410;
-typedef long long swig_type_411;
-typedef _goslice_ swig_type_412;
-typedef _goslice_ swig_type_413;
-typedef long long swig_type_414;
-typedef _gostring_ swig_type_415;
-typedef long long swig_type_416;
+typedef long long swig_type_410;
+typedef _goslice_ swig_type_411;
+typedef long long swig_type_412;
+typedef long long swig_type_413;
+typedef _gostring_ swig_type_414;
+typedef long long swig_type_415;
+typedef _goslice_ swig_type_416;
 typedef _goslice_ swig_type_417;
-typedef _goslice_ swig_type_418;
-typedef long long swig_type_419;
-typedef _gostring_ swig_type_420;
-typedef long long swig_type_421;
+typedef long long swig_type_418;
+typedef _gostring_ swig_type_419;
+typedef long long swig_type_420;
+typedef _goslice_ swig_type_421;
 typedef _goslice_ swig_type_422;
-typedef _goslice_ swig_type_423;
-typedef long long swig_type_424;
-typedef _gostring_ swig_type_425;
-typedef long long swig_type_426;
+typedef long long swig_type_423;
+typedef _gostring_ swig_type_424;
+typedef long long swig_type_425;
+typedef _goslice_ swig_type_426;
 typedef _goslice_ swig_type_427;
-typedef _goslice_ swig_type_428;
-typedef long long swig_type_429;
-typedef _gostring_ swig_type_430;
-typedef long long swig_type_431;
+typedef long long swig_type_428;
+typedef _gostring_ swig_type_429;
+typedef long long swig_type_430;
+typedef _goslice_ swig_type_431;
 typedef _goslice_ swig_type_432;
-typedef _goslice_ swig_type_433;
-typedef long long swig_type_434;
-typedef _gostring_ swig_type_435;
-typedef long long swig_type_436;
+typedef long long swig_type_433;
+typedef _gostring_ swig_type_434;
+typedef long long swig_type_435;
+typedef _goslice_ swig_type_436;
 typedef _goslice_ swig_type_437;
-typedef _goslice_ swig_type_438;
-typedef long long swig_type_439;
-typedef _gostring_ swig_type_440;
-typedef long long swig_type_441;
+typedef long long swig_type_438;
+typedef _gostring_ swig_type_439;
+typedef long long swig_type_440;
+typedef _goslice_ swig_type_441;
 typedef _goslice_ swig_type_442;
-typedef _goslice_ swig_type_443;
-typedef long long swig_type_444;
-typedef _gostring_ swig_type_445;
-typedef long long swig_type_446;
+typedef long long swig_type_443;
+typedef _gostring_ swig_type_444;
+typedef long long swig_type_445;
+typedef _goslice_ swig_type_446;
 typedef _goslice_ swig_type_447;
-typedef _goslice_ swig_type_448;
-typedef long long swig_type_449;
-typedef _gostring_ swig_type_450;
-typedef long long swig_type_451;
+typedef long long swig_type_448;
+typedef _gostring_ swig_type_449;
+typedef long long swig_type_450;
+typedef _goslice_ swig_type_451;
 typedef _goslice_ swig_type_452;
-typedef _goslice_ swig_type_453;
-typedef long long swig_type_454;
-typedef _gostring_ swig_type_455;
-typedef long long swig_type_456;
-typedef _gostring_ swig_type_457;
+typedef long long swig_type_453;
+typedef _gostring_ swig_type_454;
+typedef long long swig_type_455;
+typedef _goslice_ swig_type_456;
+typedef _goslice_ swig_type_457;
 typedef long long swig_type_458;
-typedef long long swig_type_459;
-typedef _gostring_ swig_type_460;
-typedef long long swig_type_461;
-typedef long long swig_type_462;
-typedef _gostring_ swig_type_463;
-typedef long long swig_type_464;
-typedef _goslice_ swig_type_465;
-typedef long long swig_type_466;
-typedef _gostring_ swig_type_467;
+typedef _gostring_ swig_type_459;
+typedef long long swig_type_460;
+typedef _goslice_ swig_type_461;
+typedef _goslice_ swig_type_462;
+typedef long long swig_type_463;
+typedef _gostring_ swig_type_464;
+typedef long long swig_type_465;
+typedef _gostring_ swig_type_466;
+typedef long long swig_type_467;
 typedef long long swig_type_468;
-typedef long long swig_type_469;
+typedef _gostring_ swig_type_469;
 typedef long long swig_type_470;
 typedef long long swig_type_471;
-typedef long long swig_type_472;
+typedef _gostring_ swig_type_472;
 typedef long long swig_type_473;
-typedef long long swig_type_474;
-typedef _gostring_ swig_type_475;
-typedef _goslice_ swig_type_476;
+typedef _goslice_ swig_type_474;
+typedef long long swig_type_475;
+typedef _gostring_ swig_type_476;
 typedef long long swig_type_477;
 typedef long long swig_type_478;
 typedef long long swig_type_479;
-typedef _gostring_ swig_type_480;
+typedef long long swig_type_480;
 typedef long long swig_type_481;
-typedef _goslice_ swig_type_482;
-typedef _goslice_ swig_type_483;
-typedef long long swig_type_484;
-typedef _gostring_ swig_type_485;
-typedef _goslice_ swig_type_486;
+typedef long long swig_type_482;
+typedef long long swig_type_483;
+typedef _gostring_ swig_type_484;
+typedef _goslice_ swig_type_485;
+typedef long long swig_type_486;
 typedef long long swig_type_487;
-typedef _gostring_ swig_type_488;
-typedef long long swig_type_489;
-typedef _gostring_ swig_type_490;
-typedef long long swig_type_491;
-typedef long long swig_type_492;
-typedef _gostring_ swig_type_493;
-typedef _goslice_ swig_type_494;
-typedef long long swig_type_495;
+typedef long long swig_type_488;
+typedef _gostring_ swig_type_489;
+typedef long long swig_type_490;
+typedef _goslice_ swig_type_491;
+typedef _goslice_ swig_type_492;
+typedef long long swig_type_493;
+typedef _gostring_ swig_type_494;
+typedef _goslice_ swig_type_495;
 typedef long long swig_type_496;
 typedef _gostring_ swig_type_497;
 typedef long long swig_type_498;
-typedef long long swig_type_499;
-typedef _gostring_ swig_type_500;
+typedef _gostring_ swig_type_499;
+typedef long long swig_type_500;
 typedef long long swig_type_501;
 typedef _gostring_ swig_type_502;
-typedef long long swig_type_503;
+typedef _goslice_ swig_type_503;
 typedef long long swig_type_504;
 typedef long long swig_type_505;
-typedef long long swig_type_506;
+typedef _gostring_ swig_type_506;
 typedef long long swig_type_507;
 typedef long long swig_type_508;
-typedef long long swig_type_509;
+typedef _gostring_ swig_type_509;
 typedef long long swig_type_510;
-typedef long long swig_type_511;
-typedef _gostring_ swig_type_512;
+typedef _gostring_ swig_type_511;
+typedef long long swig_type_512;
 typedef long long swig_type_513;
-typedef _gostring_ swig_type_514;
+typedef long long swig_type_514;
 typedef long long swig_type_515;
 typedef long long swig_type_516;
-typedef _gostring_ swig_type_517;
+typedef long long swig_type_517;
 typedef long long swig_type_518;
 typedef long long swig_type_519;
 typedef long long swig_type_520;
 typedef _gostring_ swig_type_521;
 typedef long long swig_type_522;
-typedef long long swig_type_523;
+typedef _gostring_ swig_type_523;
 typedef long long swig_type_524;
-typedef _gostring_ swig_type_525;
+typedef long long swig_type_525;
 typedef _gostring_ swig_type_526;
 typedef long long swig_type_527;
 typedef long long swig_type_528;
-typedef _gostring_ swig_type_529;
-typedef long long swig_type_530;
+typedef long long swig_type_529;
+typedef _gostring_ swig_type_530;
 typedef long long swig_type_531;
 typedef long long swig_type_532;
 typedef long long swig_type_533;
-typedef long long swig_type_534;
-typedef long long swig_type_535;
+typedef _gostring_ swig_type_534;
+typedef _gostring_ swig_type_535;
 typedef long long swig_type_536;
 typedef long long swig_type_537;
-typedef _goslice_ swig_type_538;
+typedef _gostring_ swig_type_538;
 typedef long long swig_type_539;
-typedef _gostring_ swig_type_540;
+typedef long long swig_type_540;
 typedef long long swig_type_541;
 typedef long long swig_type_542;
 typedef long long swig_type_543;
-typedef _gostring_ swig_type_544;
+typedef long long swig_type_544;
 typedef long long swig_type_545;
 typedef long long swig_type_546;
-typedef long long swig_type_547;
+typedef _goslice_ swig_type_547;
 typedef long long swig_type_548;
-typedef long long swig_type_549;
+typedef _gostring_ swig_type_549;
 typedef long long swig_type_550;
 typedef long long swig_type_551;
 typedef long long swig_type_552;
-typedef long long swig_type_553;
+typedef _gostring_ swig_type_553;
 typedef long long swig_type_554;
 typedef long long swig_type_555;
 typedef long long swig_type_556;
 typedef long long swig_type_557;
 typedef long long swig_type_558;
-typedef _gostring_ swig_type_559;
+typedef long long swig_type_559;
 typedef long long swig_type_560;
 typedef long long swig_type_561;
-typedef _gostring_ swig_type_562;
+typedef long long swig_type_562;
 typedef long long swig_type_563;
 typedef long long swig_type_564;
 typedef long long swig_type_565;
@@ -598,467 +598,467 @@ typedef _gostring_ swig_type_568;
 typedef long long swig_type_569;
 typedef long long swig_type_570;
 typedef _gostring_ swig_type_571;
-typedef _gostring_ swig_type_572;
+typedef long long swig_type_572;
 typedef long long swig_type_573;
 typedef long long swig_type_574;
-typedef _gostring_ swig_type_575;
+typedef long long swig_type_575;
 typedef long long swig_type_576;
-typedef long long swig_type_577;
+typedef _gostring_ swig_type_577;
 typedef long long swig_type_578;
 typedef long long swig_type_579;
 typedef _gostring_ swig_type_580;
-typedef long long swig_type_581;
+typedef _gostring_ swig_type_581;
 typedef long long swig_type_582;
 typedef long long swig_type_583;
-typedef long long swig_type_584;
-typedef _gostring_ swig_type_585;
+typedef _gostring_ swig_type_584;
+typedef long long swig_type_585;
 typedef long long swig_type_586;
-typedef _goslice_ swig_type_587;
-typedef _gostring_ swig_type_588;
-typedef long long swig_type_589;
-typedef _goslice_ swig_type_590;
+typedef long long swig_type_587;
+typedef long long swig_type_588;
+typedef _gostring_ swig_type_589;
+typedef long long swig_type_590;
 typedef long long swig_type_591;
-typedef _gostring_ swig_type_592;
+typedef long long swig_type_592;
 typedef long long swig_type_593;
-typedef _goslice_ swig_type_594;
+typedef _gostring_ swig_type_594;
 typedef long long swig_type_595;
-typedef _gostring_ swig_type_596;
-typedef long long swig_type_597;
-typedef _goslice_ swig_type_598;
-typedef long long swig_type_599;
-typedef _gostring_ swig_type_600;
-typedef long long swig_type_601;
-typedef _goslice_ swig_type_602;
-typedef long long swig_type_603;
-typedef _gostring_ swig_type_604;
-typedef long long swig_type_605;
-typedef _goslice_ swig_type_606;
-typedef long long swig_type_607;
-typedef _gostring_ swig_type_608;
-typedef long long swig_type_609;
-typedef _gostring_ swig_type_610;
+typedef _goslice_ swig_type_596;
+typedef _gostring_ swig_type_597;
+typedef long long swig_type_598;
+typedef _goslice_ swig_type_599;
+typedef long long swig_type_600;
+typedef _gostring_ swig_type_601;
+typedef long long swig_type_602;
+typedef _goslice_ swig_type_603;
+typedef long long swig_type_604;
+typedef _gostring_ swig_type_605;
+typedef long long swig_type_606;
+typedef _goslice_ swig_type_607;
+typedef long long swig_type_608;
+typedef _gostring_ swig_type_609;
+typedef long long swig_type_610;
 typedef _goslice_ swig_type_611;
 typedef long long swig_type_612;
 typedef _gostring_ swig_type_613;
 typedef long long swig_type_614;
-typedef _gostring_ swig_type_615;
+typedef _goslice_ swig_type_615;
 typedef long long swig_type_616;
 typedef _gostring_ swig_type_617;
 typedef long long swig_type_618;
-typedef long long swig_type_619;
-typedef long long swig_type_620;
+typedef _gostring_ swig_type_619;
+typedef _goslice_ swig_type_620;
 typedef long long swig_type_621;
-typedef long long swig_type_622;
+typedef _gostring_ swig_type_622;
 typedef long long swig_type_623;
-typedef long long swig_type_624;
+typedef _gostring_ swig_type_624;
 typedef long long swig_type_625;
-typedef long long swig_type_626;
+typedef _gostring_ swig_type_626;
 typedef long long swig_type_627;
 typedef long long swig_type_628;
-typedef _gostring_ swig_type_629;
+typedef long long swig_type_629;
 typedef long long swig_type_630;
 typedef long long swig_type_631;
 typedef long long swig_type_632;
 typedef long long swig_type_633;
-typedef _gostring_ swig_type_634;
-typedef _gostring_ swig_type_635;
+typedef long long swig_type_634;
+typedef long long swig_type_635;
 typedef long long swig_type_636;
-typedef _goslice_ swig_type_637;
-typedef long long swig_type_638;
+typedef long long swig_type_637;
+typedef _gostring_ swig_type_638;
 typedef long long swig_type_639;
-typedef _gostring_ swig_type_640;
+typedef long long swig_type_640;
 typedef long long swig_type_641;
-typedef _gostring_ swig_type_642;
+typedef long long swig_type_642;
 typedef _gostring_ swig_type_643;
-typedef long long swig_type_644;
+typedef _gostring_ swig_type_644;
 typedef long long swig_type_645;
-typedef _gostring_ swig_type_646;
+typedef _goslice_ swig_type_646;
 typedef long long swig_type_647;
-typedef _goslice_ swig_type_648;
-typedef long long swig_type_649;
-typedef _gostring_ swig_type_650;
-typedef long long swig_type_651;
-typedef long long swig_type_652;
+typedef long long swig_type_648;
+typedef _gostring_ swig_type_649;
+typedef long long swig_type_650;
+typedef _gostring_ swig_type_651;
+typedef _gostring_ swig_type_652;
 typedef long long swig_type_653;
-typedef _gostring_ swig_type_654;
-typedef long long swig_type_655;
-typedef _gostring_ swig_type_656;
-typedef long long swig_type_657;
-typedef _gostring_ swig_type_658;
+typedef long long swig_type_654;
+typedef _gostring_ swig_type_655;
+typedef long long swig_type_656;
+typedef _goslice_ swig_type_657;
+typedef long long swig_type_658;
 typedef _gostring_ swig_type_659;
 typedef long long swig_type_660;
-typedef _gostring_ swig_type_661;
+typedef long long swig_type_661;
 typedef long long swig_type_662;
-typedef _goslice_ swig_type_663;
+typedef _gostring_ swig_type_663;
 typedef long long swig_type_664;
 typedef _gostring_ swig_type_665;
 typedef long long swig_type_666;
-typedef long long swig_type_667;
+typedef _gostring_ swig_type_667;
 typedef _gostring_ swig_type_668;
 typedef long long swig_type_669;
-typedef _goslice_ swig_type_670;
-typedef _gostring_ swig_type_671;
-typedef long long swig_type_672;
+typedef _gostring_ swig_type_670;
+typedef long long swig_type_671;
+typedef _goslice_ swig_type_672;
 typedef long long swig_type_673;
 typedef _gostring_ swig_type_674;
 typedef long long swig_type_675;
 typedef long long swig_type_676;
-typedef long long swig_type_677;
-typedef _gostring_ swig_type_678;
-typedef long long swig_type_679;
-typedef long long swig_type_680;
-typedef _gostring_ swig_type_681;
+typedef _gostring_ swig_type_677;
+typedef long long swig_type_678;
+typedef _goslice_ swig_type_679;
+typedef _gostring_ swig_type_680;
+typedef long long swig_type_681;
 typedef long long swig_type_682;
-typedef long long swig_type_683;
-typedef _goslice_ swig_type_684;
-typedef _gostring_ swig_type_685;
+typedef _gostring_ swig_type_683;
+typedef long long swig_type_684;
+typedef long long swig_type_685;
 typedef long long swig_type_686;
 typedef _gostring_ swig_type_687;
-typedef _goslice_ swig_type_688;
-typedef _gostring_ swig_type_689;
-typedef long long swig_type_690;
+typedef long long swig_type_688;
+typedef long long swig_type_689;
+typedef _gostring_ swig_type_690;
 typedef long long swig_type_691;
 typedef long long swig_type_692;
-typedef long long swig_type_693;
+typedef _goslice_ swig_type_693;
 typedef _gostring_ swig_type_694;
 typedef long long swig_type_695;
 typedef _gostring_ swig_type_696;
-typedef long long swig_type_697;
-typedef long long swig_type_698;
-typedef _gostring_ swig_type_699;
+typedef _goslice_ swig_type_697;
+typedef _gostring_ swig_type_698;
+typedef long long swig_type_699;
 typedef long long swig_type_700;
 typedef long long swig_type_701;
-typedef _gostring_ swig_type_702;
-typedef long long swig_type_703;
+typedef long long swig_type_702;
+typedef _gostring_ swig_type_703;
 typedef long long swig_type_704;
-typedef long long swig_type_705;
-typedef _gostring_ swig_type_706;
+typedef _gostring_ swig_type_705;
+typedef long long swig_type_706;
 typedef long long swig_type_707;
-typedef long long swig_type_708;
+typedef _gostring_ swig_type_708;
 typedef long long swig_type_709;
-typedef _gostring_ swig_type_710;
-typedef long long swig_type_711;
+typedef long long swig_type_710;
+typedef _gostring_ swig_type_711;
 typedef long long swig_type_712;
 typedef long long swig_type_713;
-typedef _gostring_ swig_type_714;
-typedef long long swig_type_715;
+typedef long long swig_type_714;
+typedef _gostring_ swig_type_715;
 typedef long long swig_type_716;
-typedef _goslice_ swig_type_717;
+typedef long long swig_type_717;
 typedef long long swig_type_718;
 typedef _gostring_ swig_type_719;
 typedef long long swig_type_720;
 typedef long long swig_type_721;
-typedef _gostring_ swig_type_722;
-typedef long long swig_type_723;
-typedef _goslice_ swig_type_724;
+typedef long long swig_type_722;
+typedef _gostring_ swig_type_723;
+typedef long long swig_type_724;
 typedef long long swig_type_725;
 typedef _goslice_ swig_type_726;
-typedef _gostring_ swig_type_727;
-typedef long long swig_type_728;
+typedef long long swig_type_727;
+typedef _gostring_ swig_type_728;
 typedef long long swig_type_729;
-typedef _gostring_ swig_type_730;
-typedef long long swig_type_731;
+typedef long long swig_type_730;
+typedef _gostring_ swig_type_731;
 typedef long long swig_type_732;
-typedef long long swig_type_733;
+typedef _goslice_ swig_type_733;
 typedef long long swig_type_734;
-typedef _gostring_ swig_type_735;
-typedef long long swig_type_736;
+typedef _goslice_ swig_type_735;
+typedef _gostring_ swig_type_736;
 typedef long long swig_type_737;
 typedef long long swig_type_738;
-typedef long long swig_type_739;
+typedef _gostring_ swig_type_739;
 typedef long long swig_type_740;
-typedef _gostring_ swig_type_741;
+typedef long long swig_type_741;
 typedef long long swig_type_742;
 typedef long long swig_type_743;
 typedef _gostring_ swig_type_744;
 typedef long long swig_type_745;
 typedef long long swig_type_746;
-typedef _gostring_ swig_type_747;
+typedef long long swig_type_747;
 typedef long long swig_type_748;
-typedef _goslice_ swig_type_749;
-typedef long long swig_type_750;
-typedef _gostring_ swig_type_751;
+typedef long long swig_type_749;
+typedef _gostring_ swig_type_750;
+typedef long long swig_type_751;
 typedef long long swig_type_752;
-typedef long long swig_type_753;
+typedef _gostring_ swig_type_753;
 typedef long long swig_type_754;
 typedef long long swig_type_755;
-typedef long long swig_type_756;
-typedef _gostring_ swig_type_757;
-typedef long long swig_type_758;
+typedef _gostring_ swig_type_756;
+typedef long long swig_type_757;
+typedef _goslice_ swig_type_758;
 typedef long long swig_type_759;
-typedef long long swig_type_760;
+typedef _gostring_ swig_type_760;
 typedef long long swig_type_761;
 typedef long long swig_type_762;
 typedef long long swig_type_763;
-typedef _gostring_ swig_type_764;
+typedef long long swig_type_764;
 typedef long long swig_type_765;
-typedef long long swig_type_766;
-typedef _gostring_ swig_type_767;
+typedef _gostring_ swig_type_766;
+typedef long long swig_type_767;
 typedef long long swig_type_768;
-typedef _goslice_ swig_type_769;
+typedef long long swig_type_769;
 typedef long long swig_type_770;
-typedef _goslice_ swig_type_771;
-typedef _gostring_ swig_type_772;
-typedef long long swig_type_773;
+typedef long long swig_type_771;
+typedef long long swig_type_772;
+typedef _gostring_ swig_type_773;
 typedef long long swig_type_774;
-typedef _gostring_ swig_type_775;
-typedef long long swig_type_776;
+typedef long long swig_type_775;
+typedef _gostring_ swig_type_776;
 typedef long long swig_type_777;
-typedef _gostring_ swig_type_778;
-typedef _gostring_ swig_type_779;
-typedef _gostring_ swig_type_780;
-typedef long long swig_type_781;
+typedef _goslice_ swig_type_778;
+typedef long long swig_type_779;
+typedef _goslice_ swig_type_780;
+typedef _gostring_ swig_type_781;
 typedef long long swig_type_782;
 typedef long long swig_type_783;
-typedef long long swig_type_784;
-typedef _gostring_ swig_type_785;
+typedef _gostring_ swig_type_784;
+typedef long long swig_type_785;
 typedef long long swig_type_786;
-typedef long long swig_type_787;
-typedef long long swig_type_788;
+typedef _gostring_ swig_type_787;
+typedef _gostring_ swig_type_788;
 typedef _gostring_ swig_type_789;
 typedef long long swig_type_790;
 typedef long long swig_type_791;
 typedef long long swig_type_792;
 typedef long long swig_type_793;
-typedef long long swig_type_794;
-typedef _goslice_ swig_type_795;
+typedef _gostring_ swig_type_794;
+typedef long long swig_type_795;
 typedef long long swig_type_796;
-typedef _gostring_ swig_type_797;
-typedef long long swig_type_798;
-typedef _goslice_ swig_type_799;
+typedef long long swig_type_797;
+typedef _gostring_ swig_type_798;
+typedef long long swig_type_799;
 typedef long long swig_type_800;
-typedef _gostring_ swig_type_801;
+typedef long long swig_type_801;
 typedef long long swig_type_802;
 typedef long long swig_type_803;
-typedef _gostring_ swig_type_804;
+typedef _goslice_ swig_type_804;
 typedef long long swig_type_805;
 typedef _gostring_ swig_type_806;
 typedef long long swig_type_807;
-typedef long long swig_type_808;
+typedef _goslice_ swig_type_808;
 typedef long long swig_type_809;
 typedef _gostring_ swig_type_810;
 typedef long long swig_type_811;
 typedef long long swig_type_812;
-typedef long long swig_type_813;
+typedef _gostring_ swig_type_813;
 typedef long long swig_type_814;
-typedef long long swig_type_815;
+typedef _gostring_ swig_type_815;
 typedef long long swig_type_816;
 typedef long long swig_type_817;
 typedef long long swig_type_818;
-typedef long long swig_type_819;
-typedef _gostring_ swig_type_820;
+typedef _gostring_ swig_type_819;
+typedef long long swig_type_820;
 typedef long long swig_type_821;
-typedef _gostring_ swig_type_822;
+typedef long long swig_type_822;
 typedef long long swig_type_823;
-typedef _gostring_ swig_type_824;
+typedef long long swig_type_824;
 typedef long long swig_type_825;
 typedef long long swig_type_826;
-typedef _gostring_ swig_type_827;
+typedef long long swig_type_827;
 typedef long long swig_type_828;
 typedef _gostring_ swig_type_829;
 typedef long long swig_type_830;
-typedef long long swig_type_831;
-typedef _gostring_ swig_type_832;
-typedef long long swig_type_833;
-typedef _goslice_ swig_type_834;
+typedef _gostring_ swig_type_831;
+typedef long long swig_type_832;
+typedef _gostring_ swig_type_833;
+typedef long long swig_type_834;
 typedef long long swig_type_835;
 typedef _gostring_ swig_type_836;
 typedef long long swig_type_837;
 typedef _gostring_ swig_type_838;
 typedef long long swig_type_839;
 typedef long long swig_type_840;
-typedef long long swig_type_841;
-typedef _gostring_ swig_type_842;
-typedef long long swig_type_843;
+typedef _gostring_ swig_type_841;
+typedef long long swig_type_842;
+typedef _goslice_ swig_type_843;
 typedef long long swig_type_844;
 typedef _gostring_ swig_type_845;
 typedef long long swig_type_846;
-typedef long long swig_type_847;
+typedef _gostring_ swig_type_847;
 typedef long long swig_type_848;
-typedef _gostring_ swig_type_849;
+typedef long long swig_type_849;
 typedef long long swig_type_850;
-typedef long long swig_type_851;
-typedef _gostring_ swig_type_852;
+typedef _gostring_ swig_type_851;
+typedef long long swig_type_852;
 typedef long long swig_type_853;
 typedef _gostring_ swig_type_854;
-typedef _gostring_ swig_type_855;
+typedef long long swig_type_855;
 typedef long long swig_type_856;
 typedef long long swig_type_857;
-typedef _goslice_ swig_type_858;
-typedef _goslice_ swig_type_859;
-typedef _goslice_ swig_type_860;
+typedef _gostring_ swig_type_858;
+typedef long long swig_type_859;
+typedef long long swig_type_860;
 typedef _gostring_ swig_type_861;
 typedef long long swig_type_862;
-typedef long long swig_type_863;
+typedef _gostring_ swig_type_863;
 typedef _gostring_ swig_type_864;
 typedef long long swig_type_865;
 typedef long long swig_type_866;
-typedef long long swig_type_867;
-typedef _gostring_ swig_type_868;
-typedef long long swig_type_869;
-typedef long long swig_type_870;
+typedef _goslice_ swig_type_867;
+typedef _goslice_ swig_type_868;
+typedef _goslice_ swig_type_869;
+typedef _gostring_ swig_type_870;
 typedef long long swig_type_871;
 typedef long long swig_type_872;
 typedef _gostring_ swig_type_873;
 typedef long long swig_type_874;
-typedef _goslice_ swig_type_875;
-typedef _goslice_ swig_type_876;
-typedef long long swig_type_877;
-typedef _goslice_ swig_type_878;
-typedef _gostring_ swig_type_879;
+typedef long long swig_type_875;
+typedef long long swig_type_876;
+typedef _gostring_ swig_type_877;
+typedef long long swig_type_878;
+typedef long long swig_type_879;
 typedef long long swig_type_880;
-typedef _goslice_ swig_type_881;
-typedef _goslice_ swig_type_882;
-typedef _gostring_ swig_type_883;
-typedef long long swig_type_884;
-typedef _gostring_ swig_type_885;
+typedef long long swig_type_881;
+typedef _gostring_ swig_type_882;
+typedef long long swig_type_883;
+typedef _goslice_ swig_type_884;
+typedef _goslice_ swig_type_885;
 typedef long long swig_type_886;
-typedef _gostring_ swig_type_887;
-typedef long long swig_type_888;
+typedef _goslice_ swig_type_887;
+typedef _gostring_ swig_type_888;
 typedef long long swig_type_889;
-typedef long long swig_type_890;
-typedef _gostring_ swig_type_891;
-typedef long long swig_type_892;
+typedef _goslice_ swig_type_890;
+typedef _goslice_ swig_type_891;
+typedef _gostring_ swig_type_892;
 typedef long long swig_type_893;
 typedef _gostring_ swig_type_894;
 typedef long long swig_type_895;
 typedef _gostring_ swig_type_896;
 typedef long long swig_type_897;
-typedef _gostring_ swig_type_898;
+typedef long long swig_type_898;
 typedef long long swig_type_899;
 typedef _gostring_ swig_type_900;
 typedef long long swig_type_901;
-typedef _gostring_ swig_type_902;
-typedef long long swig_type_903;
-typedef _gostring_ swig_type_904;
-typedef _goslice_ swig_type_905;
+typedef long long swig_type_902;
+typedef _gostring_ swig_type_903;
+typedef long long swig_type_904;
+typedef _gostring_ swig_type_905;
 typedef long long swig_type_906;
 typedef _gostring_ swig_type_907;
 typedef long long swig_type_908;
 typedef _gostring_ swig_type_909;
-typedef _goslice_ swig_type_910;
-typedef long long swig_type_911;
-typedef _gostring_ swig_type_912;
-typedef long long swig_type_913;
-typedef _gostring_ swig_type_914;
+typedef long long swig_type_910;
+typedef _gostring_ swig_type_911;
+typedef long long swig_type_912;
+typedef _gostring_ swig_type_913;
+typedef _goslice_ swig_type_914;
 typedef long long swig_type_915;
-typedef long long swig_type_916;
-typedef _gostring_ swig_type_917;
-typedef long long swig_type_918;
-typedef long long swig_type_919;
-typedef _gostring_ swig_type_920;
-typedef long long swig_type_921;
-typedef _gostring_ swig_type_922;
-typedef _goslice_ swig_type_923;
-typedef _gostring_ swig_type_924;
+typedef _gostring_ swig_type_916;
+typedef long long swig_type_917;
+typedef _gostring_ swig_type_918;
+typedef _goslice_ swig_type_919;
+typedef long long swig_type_920;
+typedef _gostring_ swig_type_921;
+typedef long long swig_type_922;
+typedef _gostring_ swig_type_923;
+typedef long long swig_type_924;
 typedef long long swig_type_925;
 typedef _gostring_ swig_type_926;
-typedef _gostring_ swig_type_927;
+typedef long long swig_type_927;
 typedef long long swig_type_928;
 typedef _gostring_ swig_type_929;
-typedef _gostring_ swig_type_930;
-typedef long long swig_type_931;
-typedef long long swig_type_932;
-typedef long long swig_type_933;
-typedef _gostring_ swig_type_934;
-typedef long long swig_type_935;
-typedef long long swig_type_936;
-typedef _gostring_ swig_type_937;
-typedef long long swig_type_938;
+typedef long long swig_type_930;
+typedef _gostring_ swig_type_931;
+typedef _goslice_ swig_type_932;
+typedef _gostring_ swig_type_933;
+typedef long long swig_type_934;
+typedef _gostring_ swig_type_935;
+typedef _gostring_ swig_type_936;
+typedef long long swig_type_937;
+typedef _gostring_ swig_type_938;
 typedef _gostring_ swig_type_939;
 typedef long long swig_type_940;
-typedef _gostring_ swig_type_941;
-typedef _gostring_ swig_type_942;
-typedef long long swig_type_943;
+typedef long long swig_type_941;
+typedef long long swig_type_942;
+typedef _gostring_ swig_type_943;
 typedef long long swig_type_944;
-typedef _goslice_ swig_type_945;
-typedef long long swig_type_946;
-typedef _gostring_ swig_type_947;
-typedef long long swig_type_948;
+typedef long long swig_type_945;
+typedef _gostring_ swig_type_946;
+typedef long long swig_type_947;
+typedef _gostring_ swig_type_948;
 typedef long long swig_type_949;
-typedef long long swig_type_950;
+typedef _gostring_ swig_type_950;
 typedef _gostring_ swig_type_951;
 typedef long long swig_type_952;
 typedef long long swig_type_953;
-typedef _gostring_ swig_type_954;
+typedef _goslice_ swig_type_954;
 typedef long long swig_type_955;
-typedef long long swig_type_956;
+typedef _gostring_ swig_type_956;
 typedef long long swig_type_957;
 typedef long long swig_type_958;
 typedef long long swig_type_959;
 typedef _gostring_ swig_type_960;
-typedef _gostring_ swig_type_961;
-typedef _gostring_ swig_type_962;
+typedef long long swig_type_961;
+typedef long long swig_type_962;
 typedef _gostring_ swig_type_963;
 typedef long long swig_type_964;
-typedef _gostring_ swig_type_965;
+typedef long long swig_type_965;
 typedef long long swig_type_966;
-typedef _gostring_ swig_type_967;
+typedef long long swig_type_967;
 typedef long long swig_type_968;
 typedef _gostring_ swig_type_969;
-typedef long long swig_type_970;
+typedef _gostring_ swig_type_970;
 typedef _gostring_ swig_type_971;
-typedef long long swig_type_972;
+typedef _gostring_ swig_type_972;
 typedef long long swig_type_973;
-typedef long long swig_type_974;
-typedef _gostring_ swig_type_975;
+typedef _gostring_ swig_type_974;
+typedef long long swig_type_975;
 typedef _gostring_ swig_type_976;
-typedef _gostring_ swig_type_977;
-typedef long long swig_type_978;
+typedef long long swig_type_977;
+typedef _gostring_ swig_type_978;
 typedef long long swig_type_979;
-typedef long long swig_type_980;
+typedef _gostring_ swig_type_980;
 typedef long long swig_type_981;
 typedef long long swig_type_982;
-typedef _gostring_ swig_type_983;
-typedef long long swig_type_984;
+typedef long long swig_type_983;
+typedef _gostring_ swig_type_984;
 typedef _gostring_ swig_type_985;
-typedef long long swig_type_986;
-typedef _gostring_ swig_type_987;
+typedef _gostring_ swig_type_986;
+typedef long long swig_type_987;
 typedef long long swig_type_988;
-typedef _gostring_ swig_type_989;
+typedef long long swig_type_989;
 typedef long long swig_type_990;
-typedef _gostring_ swig_type_991;
-typedef long long swig_type_992;
-typedef _gostring_ swig_type_993;
-typedef long long swig_type_994;
+typedef long long swig_type_991;
+typedef _gostring_ swig_type_992;
+typedef long long swig_type_993;
+typedef _gostring_ swig_type_994;
 typedef long long swig_type_995;
-typedef long long swig_type_996;
+typedef _gostring_ swig_type_996;
 typedef long long swig_type_997;
-typedef long long swig_type_998;
+typedef _gostring_ swig_type_998;
 typedef long long swig_type_999;
-typedef long long swig_type_1000;
-typedef _gostring_ swig_type_1001;
+typedef _gostring_ swig_type_1000;
+typedef long long swig_type_1001;
 typedef _gostring_ swig_type_1002;
 typedef long long swig_type_1003;
 typedef long long swig_type_1004;
 typedef long long swig_type_1005;
 typedef long long swig_type_1006;
-typedef _gostring_ swig_type_1007;
+typedef long long swig_type_1007;
 typedef long long swig_type_1008;
-typedef _gostring_ swig_type_1009;
+typedef long long swig_type_1009;
 typedef _gostring_ swig_type_1010;
 typedef _gostring_ swig_type_1011;
 typedef long long swig_type_1012;
-typedef _gostring_ swig_type_1013;
+typedef long long swig_type_1013;
 typedef long long swig_type_1014;
-typedef _gostring_ swig_type_1015;
-typedef long long swig_type_1016;
-typedef _gostring_ swig_type_1017;
-typedef long long swig_type_1018;
+typedef long long swig_type_1015;
+typedef _gostring_ swig_type_1016;
+typedef long long swig_type_1017;
+typedef _gostring_ swig_type_1018;
 typedef _gostring_ swig_type_1019;
-typedef long long swig_type_1020;
-typedef _gostring_ swig_type_1021;
-typedef long long swig_type_1022;
-typedef _gostring_ swig_type_1023;
-typedef long long swig_type_1024;
+typedef _gostring_ swig_type_1020;
+typedef long long swig_type_1021;
+typedef _gostring_ swig_type_1022;
+typedef long long swig_type_1023;
+typedef _gostring_ swig_type_1024;
 typedef long long swig_type_1025;
-typedef long long swig_type_1026;
+typedef _gostring_ swig_type_1026;
 typedef long long swig_type_1027;
 typedef _gostring_ swig_type_1028;
 typedef long long swig_type_1029;
 typedef _gostring_ swig_type_1030;
 typedef long long swig_type_1031;
-typedef long long swig_type_1032;
+typedef _gostring_ swig_type_1032;
 typedef long long swig_type_1033;
 typedef long long swig_type_1034;
 typedef long long swig_type_1035;
@@ -1067,61 +1067,61 @@ typedef _gostring_ swig_type_1037;
 typedef long long swig_type_1038;
 typedef _gostring_ swig_type_1039;
 typedef long long swig_type_1040;
-typedef _goslice_ swig_type_1041;
-typedef _gostring_ swig_type_1042;
+typedef long long swig_type_1041;
+typedef long long swig_type_1042;
 typedef long long swig_type_1043;
-typedef _gostring_ swig_type_1044;
+typedef long long swig_type_1044;
 typedef long long swig_type_1045;
 typedef _gostring_ swig_type_1046;
 typedef long long swig_type_1047;
 typedef _gostring_ swig_type_1048;
 typedef long long swig_type_1049;
-typedef _gostring_ swig_type_1050;
-typedef long long swig_type_1051;
-typedef _gostring_ swig_type_1052;
-typedef long long swig_type_1053;
-typedef _gostring_ swig_type_1054;
-typedef long long swig_type_1055;
-typedef _gostring_ swig_type_1056;
+typedef _goslice_ swig_type_1050;
+typedef _gostring_ swig_type_1051;
+typedef long long swig_type_1052;
+typedef _gostring_ swig_type_1053;
+typedef long long swig_type_1054;
+typedef _gostring_ swig_type_1055;
+typedef long long swig_type_1056;
 typedef _gostring_ swig_type_1057;
 typedef long long swig_type_1058;
-typedef long long swig_type_1059;
-typedef _gostring_ swig_type_1060;
-typedef long long swig_type_1061;
-typedef _gostring_ swig_type_1062;
-typedef long long swig_type_1063;
+typedef _gostring_ swig_type_1059;
+typedef long long swig_type_1060;
+typedef _gostring_ swig_type_1061;
+typedef long long swig_type_1062;
+typedef _gostring_ swig_type_1063;
 typedef long long swig_type_1064;
-typedef long long swig_type_1065;
-typedef long long swig_type_1066;
+typedef _gostring_ swig_type_1065;
+typedef _gostring_ swig_type_1066;
 typedef long long swig_type_1067;
-typedef _gostring_ swig_type_1068;
-typedef long long swig_type_1069;
+typedef long long swig_type_1068;
+typedef _gostring_ swig_type_1069;
 typedef long long swig_type_1070;
 typedef _gostring_ swig_type_1071;
-typedef _gostring_ swig_type_1072;
-typedef _goslice_ swig_type_1073;
+typedef long long swig_type_1072;
+typedef long long swig_type_1073;
 typedef long long swig_type_1074;
-typedef _gostring_ swig_type_1075;
+typedef long long swig_type_1075;
 typedef long long swig_type_1076;
 typedef _gostring_ swig_type_1077;
-typedef _goslice_ swig_type_1078;
+typedef long long swig_type_1078;
 typedef long long swig_type_1079;
-typedef long long swig_type_1080;
+typedef _gostring_ swig_type_1080;
 typedef _gostring_ swig_type_1081;
-typedef long long swig_type_1082;
+typedef _goslice_ swig_type_1082;
 typedef long long swig_type_1083;
 typedef _gostring_ swig_type_1084;
 typedef long long swig_type_1085;
 typedef _gostring_ swig_type_1086;
 typedef _goslice_ swig_type_1087;
-typedef _gostring_ swig_type_1088;
+typedef long long swig_type_1088;
 typedef long long swig_type_1089;
 typedef _gostring_ swig_type_1090;
 typedef long long swig_type_1091;
-typedef _gostring_ swig_type_1092;
-typedef long long swig_type_1093;
-typedef _gostring_ swig_type_1094;
-typedef long long swig_type_1095;
+typedef long long swig_type_1092;
+typedef _gostring_ swig_type_1093;
+typedef long long swig_type_1094;
+typedef _gostring_ swig_type_1095;
 typedef _goslice_ swig_type_1096;
 typedef _gostring_ swig_type_1097;
 typedef long long swig_type_1098;
@@ -1131,49 +1131,49 @@ typedef _gostring_ swig_type_1101;
 typedef long long swig_type_1102;
 typedef _gostring_ swig_type_1103;
 typedef long long swig_type_1104;
-typedef _gostring_ swig_type_1105;
-typedef long long swig_type_1106;
-typedef _gostring_ swig_type_1107;
-typedef long long swig_type_1108;
-typedef _gostring_ swig_type_1109;
-typedef long long swig_type_1110;
-typedef _gostring_ swig_type_1111;
+typedef _goslice_ swig_type_1105;
+typedef _gostring_ swig_type_1106;
+typedef long long swig_type_1107;
+typedef _gostring_ swig_type_1108;
+typedef long long swig_type_1109;
+typedef _gostring_ swig_type_1110;
+typedef long long swig_type_1111;
 typedef _gostring_ swig_type_1112;
 typedef long long swig_type_1113;
-typedef long long swig_type_1114;
-typedef _gostring_ swig_type_1115;
-typedef long long swig_type_1116;
-typedef _gostring_ swig_type_1117;
+typedef _gostring_ swig_type_1114;
+typedef long long swig_type_1115;
+typedef _gostring_ swig_type_1116;
+typedef long long swig_type_1117;
 typedef _gostring_ swig_type_1118;
 typedef long long swig_type_1119;
 typedef _gostring_ swig_type_1120;
-typedef long long swig_type_1121;
+typedef _gostring_ swig_type_1121;
 typedef long long swig_type_1122;
 typedef long long swig_type_1123;
-typedef long long swig_type_1124;
-typedef _gostring_ swig_type_1125;
-typedef long long swig_type_1126;
+typedef _gostring_ swig_type_1124;
+typedef long long swig_type_1125;
+typedef _gostring_ swig_type_1126;
 typedef _gostring_ swig_type_1127;
 typedef long long swig_type_1128;
 typedef _gostring_ swig_type_1129;
 typedef long long swig_type_1130;
 typedef long long swig_type_1131;
 typedef long long swig_type_1132;
-typedef _gostring_ swig_type_1133;
-typedef long long swig_type_1134;
-typedef _gostring_ swig_type_1135;
-typedef long long swig_type_1136;
-typedef _gostring_ swig_type_1137;
+typedef long long swig_type_1133;
+typedef _gostring_ swig_type_1134;
+typedef long long swig_type_1135;
+typedef _gostring_ swig_type_1136;
+typedef long long swig_type_1137;
 typedef _gostring_ swig_type_1138;
 typedef long long swig_type_1139;
 typedef long long swig_type_1140;
 typedef long long swig_type_1141;
-typedef long long swig_type_1142;
+typedef _gostring_ swig_type_1142;
 typedef long long swig_type_1143;
-typedef long long swig_type_1144;
+typedef _gostring_ swig_type_1144;
 typedef long long swig_type_1145;
-typedef long long swig_type_1146;
-typedef long long swig_type_1147;
+typedef _gostring_ swig_type_1146;
+typedef _gostring_ swig_type_1147;
 typedef long long swig_type_1148;
 typedef long long swig_type_1149;
 typedef long long swig_type_1150;
@@ -1186,162 +1186,162 @@ typedef long long swig_type_1156;
 typedef long long swig_type_1157;
 typedef long long swig_type_1158;
 typedef long long swig_type_1159;
-typedef _gostring_ swig_type_1160;
+typedef long long swig_type_1160;
 typedef long long swig_type_1161;
-typedef _gostring_ swig_type_1162;
-typedef _goslice_ swig_type_1163;
+typedef long long swig_type_1162;
+typedef long long swig_type_1163;
 typedef long long swig_type_1164;
-typedef _goslice_ swig_type_1165;
+typedef long long swig_type_1165;
 typedef long long swig_type_1166;
-typedef _gostring_ swig_type_1167;
+typedef long long swig_type_1167;
 typedef long long swig_type_1168;
-typedef _goslice_ swig_type_1169;
-typedef _goslice_ swig_type_1170;
-typedef long long swig_type_1171;
-typedef long long swig_type_1172;
-typedef _gostring_ swig_type_1173;
-typedef long long swig_type_1174;
+typedef _gostring_ swig_type_1169;
+typedef long long swig_type_1170;
+typedef _gostring_ swig_type_1171;
+typedef _goslice_ swig_type_1172;
+typedef long long swig_type_1173;
+typedef _goslice_ swig_type_1174;
 typedef long long swig_type_1175;
-typedef long long swig_type_1176;
+typedef _gostring_ swig_type_1176;
 typedef long long swig_type_1177;
-typedef long long swig_type_1178;
-typedef _gostring_ swig_type_1179;
+typedef _goslice_ swig_type_1178;
+typedef _goslice_ swig_type_1179;
 typedef long long swig_type_1180;
-typedef _goslice_ swig_type_1181;
+typedef long long swig_type_1181;
 typedef _gostring_ swig_type_1182;
 typedef long long swig_type_1183;
-typedef _goslice_ swig_type_1184;
-typedef _gostring_ swig_type_1185;
+typedef long long swig_type_1184;
+typedef long long swig_type_1185;
 typedef long long swig_type_1186;
-typedef _goslice_ swig_type_1187;
+typedef long long swig_type_1187;
 typedef _gostring_ swig_type_1188;
 typedef long long swig_type_1189;
 typedef _goslice_ swig_type_1190;
 typedef _gostring_ swig_type_1191;
-typedef _goslice_ swig_type_1192;
-typedef long long swig_type_1193;
+typedef long long swig_type_1192;
+typedef _goslice_ swig_type_1193;
 typedef _gostring_ swig_type_1194;
 typedef long long swig_type_1195;
 typedef _goslice_ swig_type_1196;
 typedef _gostring_ swig_type_1197;
-typedef _goslice_ swig_type_1198;
-typedef long long swig_type_1199;
+typedef long long swig_type_1198;
+typedef _goslice_ swig_type_1199;
 typedef _gostring_ swig_type_1200;
-typedef long long swig_type_1201;
-typedef _goslice_ swig_type_1202;
-typedef long long swig_type_1203;
-typedef _gostring_ swig_type_1204;
-typedef long long swig_type_1205;
-typedef long long swig_type_1206;
-typedef long long swig_type_1207;
+typedef _goslice_ swig_type_1201;
+typedef long long swig_type_1202;
+typedef _gostring_ swig_type_1203;
+typedef long long swig_type_1204;
+typedef _goslice_ swig_type_1205;
+typedef _gostring_ swig_type_1206;
+typedef _goslice_ swig_type_1207;
 typedef long long swig_type_1208;
-typedef long long swig_type_1209;
-typedef _gostring_ swig_type_1210;
-typedef long long swig_type_1211;
-typedef _gostring_ swig_type_1212;
-typedef long long swig_type_1213;
-typedef _gostring_ swig_type_1214;
-typedef _goslice_ swig_type_1215;
+typedef _gostring_ swig_type_1209;
+typedef long long swig_type_1210;
+typedef _goslice_ swig_type_1211;
+typedef long long swig_type_1212;
+typedef _gostring_ swig_type_1213;
+typedef long long swig_type_1214;
+typedef long long swig_type_1215;
 typedef long long swig_type_1216;
-typedef _gostring_ swig_type_1217;
+typedef long long swig_type_1217;
 typedef long long swig_type_1218;
 typedef _gostring_ swig_type_1219;
-typedef _goslice_ swig_type_1220;
-typedef long long swig_type_1221;
-typedef _goslice_ swig_type_1222;
-typedef long long swig_type_1223;
+typedef long long swig_type_1220;
+typedef _gostring_ swig_type_1221;
+typedef long long swig_type_1222;
+typedef _gostring_ swig_type_1223;
 typedef _goslice_ swig_type_1224;
 typedef long long swig_type_1225;
 typedef _gostring_ swig_type_1226;
-typedef _gostring_ swig_type_1227;
-typedef long long swig_type_1228;
-typedef long long swig_type_1229;
-typedef _gostring_ swig_type_1230;
-typedef long long swig_type_1231;
+typedef long long swig_type_1227;
+typedef _gostring_ swig_type_1228;
+typedef _goslice_ swig_type_1229;
+typedef long long swig_type_1230;
+typedef _goslice_ swig_type_1231;
 typedef long long swig_type_1232;
-typedef long long swig_type_1233;
+typedef _goslice_ swig_type_1233;
 typedef long long swig_type_1234;
-typedef long long swig_type_1235;
+typedef _gostring_ swig_type_1235;
 typedef _gostring_ swig_type_1236;
 typedef long long swig_type_1237;
 typedef long long swig_type_1238;
-typedef long long swig_type_1239;
+typedef _gostring_ swig_type_1239;
 typedef long long swig_type_1240;
 typedef long long swig_type_1241;
-typedef _gostring_ swig_type_1242;
+typedef long long swig_type_1242;
 typedef long long swig_type_1243;
 typedef long long swig_type_1244;
-typedef long long swig_type_1245;
+typedef _gostring_ swig_type_1245;
 typedef long long swig_type_1246;
 typedef long long swig_type_1247;
-typedef _gostring_ swig_type_1248;
+typedef long long swig_type_1248;
 typedef long long swig_type_1249;
-typedef _gostring_ swig_type_1250;
+typedef long long swig_type_1250;
 typedef _gostring_ swig_type_1251;
 typedef long long swig_type_1252;
-typedef _gostring_ swig_type_1253;
-typedef _goslice_ swig_type_1254;
+typedef long long swig_type_1253;
+typedef long long swig_type_1254;
 typedef long long swig_type_1255;
-typedef _goslice_ swig_type_1256;
-typedef long long swig_type_1257;
-typedef _goslice_ swig_type_1258;
-typedef long long swig_type_1259;
-typedef _goslice_ swig_type_1260;
+typedef long long swig_type_1256;
+typedef _gostring_ swig_type_1257;
+typedef long long swig_type_1258;
+typedef _gostring_ swig_type_1259;
+typedef _gostring_ swig_type_1260;
 typedef long long swig_type_1261;
 typedef _gostring_ swig_type_1262;
-typedef long long swig_type_1263;
-typedef _goslice_ swig_type_1264;
+typedef _goslice_ swig_type_1263;
+typedef long long swig_type_1264;
 typedef _goslice_ swig_type_1265;
-typedef _gostring_ swig_type_1266;
-typedef long long swig_type_1267;
-typedef _goslice_ swig_type_1268;
+typedef long long swig_type_1266;
+typedef _goslice_ swig_type_1267;
+typedef long long swig_type_1268;
 typedef _goslice_ swig_type_1269;
-typedef _gostring_ swig_type_1270;
+typedef long long swig_type_1270;
 typedef _gostring_ swig_type_1271;
-typedef _gostring_ swig_type_1272;
-typedef _gostring_ swig_type_1273;
+typedef long long swig_type_1272;
+typedef _goslice_ swig_type_1273;
 typedef _goslice_ swig_type_1274;
-typedef long long swig_type_1275;
-typedef _gostring_ swig_type_1276;
-typedef _gostring_ swig_type_1277;
-typedef long long swig_type_1278;
+typedef _gostring_ swig_type_1275;
+typedef long long swig_type_1276;
+typedef _goslice_ swig_type_1277;
+typedef _goslice_ swig_type_1278;
 typedef _gostring_ swig_type_1279;
-typedef long long swig_type_1280;
+typedef _gostring_ swig_type_1280;
 typedef _gostring_ swig_type_1281;
-typedef long long swig_type_1282;
-typedef _gostring_ swig_type_1283;
+typedef _gostring_ swig_type_1282;
+typedef _goslice_ swig_type_1283;
 typedef long long swig_type_1284;
 typedef _gostring_ swig_type_1285;
-typedef long long swig_type_1286;
-typedef _gostring_ swig_type_1287;
-typedef long long swig_type_1288;
-typedef _gostring_ swig_type_1289;
-typedef long long swig_type_1290;
-typedef _gostring_ swig_type_1291;
-typedef long long swig_type_1292;
-typedef _gostring_ swig_type_1293;
-typedef long long swig_type_1294;
-typedef _gostring_ swig_type_1295;
+typedef _gostring_ swig_type_1286;
+typedef long long swig_type_1287;
+typedef _gostring_ swig_type_1288;
+typedef long long swig_type_1289;
+typedef _gostring_ swig_type_1290;
+typedef long long swig_type_1291;
+typedef _gostring_ swig_type_1292;
+typedef long long swig_type_1293;
+typedef _gostring_ swig_type_1294;
+typedef long long swig_type_1295;
 typedef _gostring_ swig_type_1296;
 typedef long long swig_type_1297;
 typedef _gostring_ swig_type_1298;
-typedef _gostring_ swig_type_1299;
+typedef long long swig_type_1299;
 typedef _gostring_ swig_type_1300;
 typedef long long swig_type_1301;
-typedef long long swig_type_1302;
+typedef _gostring_ swig_type_1302;
 typedef long long swig_type_1303;
-typedef long long swig_type_1304;
-typedef long long swig_type_1305;
+typedef _gostring_ swig_type_1304;
+typedef _gostring_ swig_type_1305;
 typedef long long swig_type_1306;
-typedef long long swig_type_1307;
-typedef long long swig_type_1308;
-typedef long long swig_type_1309;
+typedef _gostring_ swig_type_1307;
+typedef _gostring_ swig_type_1308;
+typedef _gostring_ swig_type_1309;
 typedef long long swig_type_1310;
 typedef long long swig_type_1311;
 typedef long long swig_type_1312;
 typedef long long swig_type_1313;
 typedef long long swig_type_1314;
-typedef _gostring_ swig_type_1315;
+typedef long long swig_type_1315;
 typedef long long swig_type_1316;
 typedef long long swig_type_1317;
 typedef long long swig_type_1318;
@@ -1350,54 +1350,63 @@ typedef long long swig_type_1320;
 typedef long long swig_type_1321;
 typedef long long swig_type_1322;
 typedef long long swig_type_1323;
-typedef long long swig_type_1324;
-typedef _gostring_ swig_type_1325;
+typedef _gostring_ swig_type_1324;
+typedef long long swig_type_1325;
 typedef long long swig_type_1326;
-typedef _gostring_ swig_type_1327;
+typedef long long swig_type_1327;
 typedef long long swig_type_1328;
-typedef _gostring_ swig_type_1329;
-typedef _gostring_ swig_type_1330;
+typedef long long swig_type_1329;
+typedef long long swig_type_1330;
 typedef long long swig_type_1331;
-typedef _goslice_ swig_type_1332;
-typedef _gostring_ swig_type_1333;
-typedef long long swig_type_1334;
-typedef _gostring_ swig_type_1335;
-typedef _goslice_ swig_type_1336;
+typedef long long swig_type_1332;
+typedef long long swig_type_1333;
+typedef _gostring_ swig_type_1334;
+typedef long long swig_type_1335;
+typedef _gostring_ swig_type_1336;
 typedef long long swig_type_1337;
 typedef _gostring_ swig_type_1338;
-typedef long long swig_type_1339;
+typedef _gostring_ swig_type_1339;
 typedef long long swig_type_1340;
 typedef _goslice_ swig_type_1341;
-typedef long long swig_type_1342;
+typedef _gostring_ swig_type_1342;
 typedef long long swig_type_1343;
-typedef long long swig_type_1344;
+typedef _gostring_ swig_type_1344;
 typedef _goslice_ swig_type_1345;
 typedef long long swig_type_1346;
-typedef long long swig_type_1347;
+typedef _gostring_ swig_type_1347;
 typedef long long swig_type_1348;
 typedef long long swig_type_1349;
-typedef long long swig_type_1350;
-typedef _gostring_ swig_type_1351;
-typedef _gostring_ swig_type_1352;
+typedef _goslice_ swig_type_1350;
+typedef long long swig_type_1351;
+typedef long long swig_type_1352;
 typedef long long swig_type_1353;
 typedef _goslice_ swig_type_1354;
 typedef long long swig_type_1355;
-typedef _gostring_ swig_type_1356;
+typedef long long swig_type_1356;
 typedef long long swig_type_1357;
-typedef _gostring_ swig_type_1358;
+typedef long long swig_type_1358;
 typedef long long swig_type_1359;
-typedef _goslice_ swig_type_1360;
-typedef long long swig_type_1361;
-typedef _gostring_ swig_type_1362;
-typedef long long swig_type_1363;
-typedef _gostring_ swig_type_1364;
-typedef long long swig_type_1365;
+typedef _gostring_ swig_type_1360;
+typedef _gostring_ swig_type_1361;
+typedef long long swig_type_1362;
+typedef _goslice_ swig_type_1363;
+typedef long long swig_type_1364;
+typedef _gostring_ swig_type_1365;
 typedef long long swig_type_1366;
-typedef long long swig_type_1367;
-typedef _gostring_ swig_type_1368;
-typedef long long swig_type_1369;
-typedef _gostring_ swig_type_1370;
-typedef long long swig_type_1371;
+typedef _gostring_ swig_type_1367;
+typedef long long swig_type_1368;
+typedef _goslice_ swig_type_1369;
+typedef long long swig_type_1370;
+typedef _gostring_ swig_type_1371;
+typedef long long swig_type_1372;
+typedef _gostring_ swig_type_1373;
+typedef long long swig_type_1374;
+typedef long long swig_type_1375;
+typedef long long swig_type_1376;
+typedef _gostring_ swig_type_1377;
+typedef long long swig_type_1378;
+typedef _gostring_ swig_type_1379;
+typedef long long swig_type_1380;
 extern void _wrap_Swig_free_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_352ddd8b3cac847c(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_352ddd8b3cac847c(void);
@@ -1702,27 +1711,44 @@ extern swig_type_212 _wrap_dist_kubernetes_options_domain_get_cdist_352ddd8b3cac
 extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_kubernetes_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern swig_type_213 _wrap_dist_cluster_resolver_create_kubernetes_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_214 _wrap_dist_cluster_resolver_create_union_cdist_352ddd8b3cac847c(swig_type_215 arg1, swig_type_216 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_destroy_cdist_352ddd8b3cac847c(swig_type_217 arg1);
-extern swig_type_218 _wrap_dist_cluster_resolver_spec_cdist_352ddd8b3cac847c(swig_type_219 arg1, swig_voidp arg2);
-extern swig_type_220 _wrap_dist_cluster_resolver_task_type_cdist_352ddd8b3cac847c(swig_type_221 arg1, swig_type_222 arg2, swig_type_223 arg3, swig_voidp arg4);
-extern swig_type_224 _wrap_dist_cluster_resolver_task_id_cdist_352ddd8b3cac847c(swig_type_225 arg1, swig_voidp arg2);
-extern swig_type_226 _wrap_dist_cluster_resolver_rpc_layer_cdist_352ddd8b3cac847c(swig_type_227 arg1, swig_type_228 arg2, swig_type_229 arg3, swig_voidp arg4);
-extern swig_type_230 _wrap_dist_cluster_resolver_environment_cdist_352ddd8b3cac847c(swig_type_231 arg1, swig_type_232 arg2, swig_type_233 arg3, swig_voidp arg4);
-extern swig_type_234 _wrap_dist_cluster_resolver_master_cdist_352ddd8b3cac847c(swig_type_235 arg1, swig_type_236 arg2, swig_intgo arg3, swig_type_237 arg4, swig_type_238 arg5, swig_type_239 arg6);
-extern swig_type_240 _wrap_dist_cluster_resolver_num_accelerators_cdist_352ddd8b3cac847c(swig_type_241 arg1, swig_type_242 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_243 _wrap_dist_cluster_resolver_gpu_ids_cdist_352ddd8b3cac847c(swig_type_244 arg1, swig_type_245 arg2, swig_type_246 arg3);
+extern void _wrap_dist_rendezvous_options_has_rank_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_rank_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rendezvous_options_rank_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_size_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rendezvous_options_size_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_address_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_214 arg2);
+extern swig_type_215 _wrap_dist_rendezvous_options_address_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_job_name_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_216 arg2);
+extern swig_type_217 _wrap_dist_rendezvous_options_job_name_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_218 arg2);
+extern swig_type_219 _wrap_dist_rendezvous_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_220 arg2);
+extern swig_type_221 _wrap_dist_rendezvous_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_rendezvous_options_cdist_352ddd8b3cac847c(void);
+extern void _wrap_delete_dist_rendezvous_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_222 _wrap_dist_cluster_resolver_create_rendezvous_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_223 _wrap_dist_cluster_resolver_create_union_cdist_352ddd8b3cac847c(swig_type_224 arg1, swig_type_225 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_destroy_cdist_352ddd8b3cac847c(swig_type_226 arg1);
+extern swig_type_227 _wrap_dist_cluster_resolver_spec_cdist_352ddd8b3cac847c(swig_type_228 arg1, swig_voidp arg2);
+extern swig_type_229 _wrap_dist_cluster_resolver_task_type_cdist_352ddd8b3cac847c(swig_type_230 arg1, swig_type_231 arg2, swig_type_232 arg3, swig_voidp arg4);
+extern swig_type_233 _wrap_dist_cluster_resolver_task_id_cdist_352ddd8b3cac847c(swig_type_234 arg1, swig_voidp arg2);
+extern swig_type_235 _wrap_dist_cluster_resolver_rpc_layer_cdist_352ddd8b3cac847c(swig_type_236 arg1, swig_type_237 arg2, swig_type_238 arg3, swig_voidp arg4);
+extern swig_type_239 _wrap_dist_cluster_resolver_environment_cdist_352ddd8b3cac847c(swig_type_240 arg1, swig_type_241 arg2, swig_type_242 arg3, swig_voidp arg4);
+extern swig_type_243 _wrap_dist_cluster_resolver_master_cdist_352ddd8b3cac847c(swig_type_244 arg1, swig_type_245 arg2, swig_intgo arg3, swig_type_246 arg4, swig_type_247 arg5, swig_type_248 arg6);
+extern swig_type_249 _wrap_dist_cluster_resolver_num_accelerators_cdist_352ddd8b3cac847c(swig_type_250 arg1, swig_type_251 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_252 _wrap_dist_cluster_resolver_gpu_ids_cdist_352ddd8b3cac847c(swig_type_253 arg1, swig_type_254 arg2, swig_type_255 arg3);
 extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_352ddd8b3cac847c(void);
-extern swig_type_247 _wrap_dist_partitions_part_cdist_352ddd8b3cac847c(swig_type_248 arg1, swig_type_249 arg2, swig_type_250 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_251 _wrap_dist_partitions_part_of_cdist_352ddd8b3cac847c(swig_type_252 arg1, swig_type_253 arg2, swig_type_254 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_255 _wrap_submit_cdist_352ddd8b3cac847c(swig_type_256 arg1, swig_type_257 arg2, swig_intgo arg3, swig_type_258 arg4, swig_type_259 arg5, swig_type_260 arg6, swig_type_261 arg7, swig_voidp arg8);
-extern swig_type_262 _wrap_batcher_submit_cdist_352ddd8b3cac847c(swig_type_263 arg1, swig_type_264 arg2, swig_intgo arg3, swig_type_265 arg4, swig_type_266 arg5, swig_type_267 arg6, swig_type_268 arg7, swig_type_269 arg8, swig_voidp arg9);
+extern swig_type_256 _wrap_dist_partitions_part_cdist_352ddd8b3cac847c(swig_type_257 arg1, swig_type_258 arg2, swig_type_259 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_260 _wrap_dist_partitions_part_of_cdist_352ddd8b3cac847c(swig_type_261 arg1, swig_type_262 arg2, swig_type_263 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_264 _wrap_submit_cdist_352ddd8b3cac847c(swig_type_265 arg1, swig_type_266 arg2, swig_intgo arg3, swig_type_267 arg4, swig_type_268 arg5, swig_type_269 arg6, swig_type_270 arg7, swig_voidp arg8);
+extern swig_type_271 _wrap_batcher_submit_cdist_352ddd8b3cac847c(swig_type_272 arg1, swig_type_273 arg2, swig_intgo arg3, swig_type_274 arg4, swig_type_275 arg5, swig_type_276 arg6, swig_type_277 arg7, swig_type_278 arg8, swig_voidp arg9);
 extern swig_intgo _wrap_dist_version_cdist_352ddd8b3cac847c(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_352ddd8b3cac847c(swig_type_270 arg1);
-extern swig_type_271 _wrap_dist_status_name_cdist_352ddd8b3cac847c(swig_intgo arg1);
-extern swig_type_272 _wrap_dist_fail_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_273 arg2);
+extern swig_intgo _wrap_dist_has_feature_cdist_352ddd8b3cac847c(swig_type_279 arg1);
+extern swig_type_280 _wrap_dist_status_name_cdist_352ddd8b3cac847c(swig_intgo arg1);
+extern swig_type_281 _wrap_dist_fail_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_282 arg2);
 extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_352ddd8b3cac847c(void);
@@ -1734,8 +1760,8 @@ extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_352ddd8b3cac847c(void);
-extern swig_type_274 _wrap_dist_enum_name_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_275 _wrap_dist_enum_from_name_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_276 arg2, swig_voidp arg3);
+extern swig_type_283 _wrap_dist_enum_name_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_intgo arg2);
+extern swig_type_284 _wrap_dist_enum_from_name_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_285 arg2, swig_voidp arg3);
 extern void _wrap_dist_strategy_options_kind_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_num_replicas_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -1744,36 +1770,36 @@ extern void _wrap_dist_strategy_options_threads_set_cdist_352ddd8b3cac847c(uintp
 extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_placement_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_277 arg2);
-extern swig_type_278 _wrap_dist_strategy_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_279 arg2);
-extern swig_type_280 _wrap_dist_strategy_options_parameter_device_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_286 arg2);
+extern swig_type_287 _wrap_dist_strategy_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_288 arg2);
+extern swig_type_289 _wrap_dist_strategy_options_parameter_device_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_communication_set_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_281 arg2);
-extern swig_type_282 _wrap_dist_strategy_options_cross_device_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_283 arg2);
-extern swig_type_284 _wrap_dist_strategy_options_device_assignment_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_290 arg2);
+extern swig_type_291 _wrap_dist_strategy_options_cross_device_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_292 arg2);
+extern swig_type_293 _wrap_dist_strategy_options_device_assignment_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_reform_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_reform_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_285 arg2);
-extern swig_type_286 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_287 arg2);
-extern swig_type_288 _wrap_dist_strategy_options_async_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_289 arg2);
-extern swig_type_290 _wrap_dist_strategy_options_cluster_resolver_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_network_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_291 arg2);
-extern swig_type_292 _wrap_dist_strategy_options_network_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_294 arg2);
+extern swig_type_295 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_296 arg2);
+extern swig_type_297 _wrap_dist_strategy_options_async_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_298 arg2);
+extern swig_type_299 _wrap_dist_strategy_options_cluster_resolver_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_network_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_300 arg2);
+extern swig_type_301 _wrap_dist_strategy_options_network_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_numerics_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_transport_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_293 arg2);
-extern swig_type_294 _wrap_dist_strategy_options_staging_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_budget_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_295 arg2);
-extern swig_type_296 _wrap_dist_strategy_options_budget_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_302 arg2);
+extern swig_type_303 _wrap_dist_strategy_options_staging_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_budget_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_304 arg2);
+extern swig_type_305 _wrap_dist_strategy_options_budget_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_helper_threads_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_options_helper_threads_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -1785,22 +1811,22 @@ extern swig_intgo _wrap_dist_strategy_options_late_destroys_get_cdist_352ddd8b3c
 extern void _wrap_dist_strategy_options_count_memory_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_strategy_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_297 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4);
-extern void _wrap_dist_strategy_options_set_cpus_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_303 arg2, swig_type_304 arg3);
-extern void _wrap_dist_strategy_options_set_executor_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_305 arg2, swig_intgo arg3);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_306 arg2, swig_type_307 arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_308 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_309 _wrap_dist_strategy_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_310 _wrap_dist_strategy_destroy_cdist_352ddd8b3cac847c(swig_type_311 arg1);
-extern swig_type_312 _wrap_dist_strategy_cancel_cdist_352ddd8b3cac847c(swig_type_313 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_352ddd8b3cac847c(swig_type_314 arg1);
-extern swig_type_315 _wrap_dist_strategy_shutdown_cdist_352ddd8b3cac847c(swig_type_316 arg1, swig_type_317 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_352ddd8b3cac847c(swig_type_318 arg1);
-extern swig_type_319 _wrap_dist_strategy_device_cdist_352ddd8b3cac847c(swig_type_320 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_321 _wrap_dist_strategy_parameter_device_cdist_352ddd8b3cac847c(swig_type_322 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_323 _wrap_dist_canonical_device_cdist_352ddd8b3cac847c(swig_type_324 arg1, swig_type_325 arg2, swig_type_326 arg3);
+extern void _wrap_dist_strategy_options_set_log_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_306 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_type_311 arg4);
+extern void _wrap_dist_strategy_options_set_cpus_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_312 arg2, swig_type_313 arg3);
+extern void _wrap_dist_strategy_options_set_executor_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_314 arg2, swig_intgo arg3);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_317 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_318 _wrap_dist_strategy_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_319 _wrap_dist_strategy_destroy_cdist_352ddd8b3cac847c(swig_type_320 arg1);
+extern swig_type_321 _wrap_dist_strategy_cancel_cdist_352ddd8b3cac847c(swig_type_322 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_352ddd8b3cac847c(swig_type_323 arg1);
+extern swig_type_324 _wrap_dist_strategy_shutdown_cdist_352ddd8b3cac847c(swig_type_325 arg1, swig_type_326 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_352ddd8b3cac847c(swig_type_327 arg1);
+extern swig_type_328 _wrap_dist_strategy_device_cdist_352ddd8b3cac847c(swig_type_329 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_330 _wrap_dist_strategy_parameter_device_cdist_352ddd8b3cac847c(swig_type_331 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_332 _wrap_dist_canonical_device_cdist_352ddd8b3cac847c(swig_type_333 arg1, swig_type_334 arg2, swig_type_335 arg3);
 extern void _wrap_dist_strategy_properties_kind_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -1839,109 +1865,109 @@ extern void _wrap_dist_strategy_properties_num_left_set_cdist_352ddd8b3cac847c(u
 extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_strategy_properties_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_strategy_properties_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_327 _wrap_dist_strategy_query_cdist_352ddd8b3cac847c(swig_type_328 arg1, uintptr_t arg2);
-extern swig_type_329 _wrap_dist_strategy_cluster_resolver_cdist_352ddd8b3cac847c(swig_type_330 arg1, swig_voidp arg2);
-extern swig_type_331 _wrap_dist_budget_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
-extern void _wrap_dist_budget_destroy_cdist_352ddd8b3cac847c(swig_type_332 arg1);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_333 arg2);
-extern swig_type_334 _wrap_dist_network_options_credit_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_336 _wrap_dist_strategy_query_cdist_352ddd8b3cac847c(swig_type_337 arg1, uintptr_t arg2);
+extern swig_type_338 _wrap_dist_strategy_cluster_resolver_cdist_352ddd8b3cac847c(swig_type_339 arg1, swig_voidp arg2);
+extern swig_type_340 _wrap_dist_budget_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
+extern void _wrap_dist_budget_destroy_cdist_352ddd8b3cac847c(swig_type_341 arg1);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_342 arg2);
+extern swig_type_343 _wrap_dist_network_options_credit_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_network_options_count_memory_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_network_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_network_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_335 _wrap_dist_network_create_cdist_352ddd8b3cac847c(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_352ddd8b3cac847c(swig_type_336 arg1);
+extern swig_type_344 _wrap_dist_network_create_cdist_352ddd8b3cac847c(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_352ddd8b3cac847c(swig_type_345 arg1);
 extern void _wrap_dist_reform_options_min_workers_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_reform_options_min_workers_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_reform_options_window_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_337 arg2);
-extern swig_type_338 _wrap_dist_reform_options_window_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_reform_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_339 arg2);
-extern swig_type_340 _wrap_dist_reform_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_reform_options_window_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_346 arg2);
+extern swig_type_347 _wrap_dist_reform_options_window_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_reform_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_348 arg2);
+extern swig_type_349 _wrap_dist_reform_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_reform_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_reform_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_341 _wrap_dist_strategy_reform_cdist_352ddd8b3cac847c(swig_type_342 arg1, uintptr_t arg2);
-extern swig_type_343 _wrap_dist_strategy_reform_due_cdist_352ddd8b3cac847c(swig_type_344 arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_345 arg2);
-extern swig_type_346 _wrap_dist_run_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_350 _wrap_dist_strategy_reform_cdist_352ddd8b3cac847c(swig_type_351 arg1, uintptr_t arg2);
+extern swig_type_352 _wrap_dist_strategy_reform_due_cdist_352ddd8b3cac847c(swig_type_353 arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_354 arg2);
+extern swig_type_355 _wrap_dist_run_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_347 arg2);
-extern swig_type_348 _wrap_dist_run_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_356 arg2);
+extern swig_type_357 _wrap_dist_run_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_run_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_run_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_349 _wrap_dist_run_cdist_352ddd8b3cac847c(swig_type_350 arg1, swig_type_351 arg2, uintptr_t arg3);
-extern swig_type_352 _wrap_dist_run_values_cdist_352ddd8b3cac847c(swig_type_353 arg1, swig_type_354 arg2, swig_type_355 arg3, swig_type_356 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_352ddd8b3cac847c(swig_type_357 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_352ddd8b3cac847c(swig_type_358 arg1);
-extern swig_type_359 _wrap_dist_replica_strategy_cdist_352ddd8b3cac847c(swig_type_360 arg1);
-extern swig_type_361 _wrap_dist_parallel_for_cdist_352ddd8b3cac847c(swig_type_362 arg1, swig_type_363 arg2, swig_type_364 arg3, swig_type_365 arg4, swig_type_366 arg5);
-extern swig_type_367 _wrap_dist_merge_call_cdist_352ddd8b3cac847c(swig_type_368 arg1, swig_type_369 arg2, swig_type_370 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_371 _wrap_dist_replica_enter_cdist_352ddd8b3cac847c(swig_type_372 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_373 _wrap_dist_replica_leave_cdist_352ddd8b3cac847c(swig_type_374 arg1, swig_intgo arg2);
-extern swig_type_375 _wrap_dist_replica_detach_cdist_352ddd8b3cac847c(swig_type_376 arg1);
-extern swig_type_377 _wrap_dist_replica_attach_cdist_352ddd8b3cac847c(swig_type_378 arg1);
-extern swig_type_379 _wrap_dist_cancel_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_380 _wrap_dist_cancel_signal_cdist_352ddd8b3cac847c(swig_type_381 arg1, swig_type_382 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_352ddd8b3cac847c(swig_type_383 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_352ddd8b3cac847c(swig_type_384 arg1);
+extern swig_type_358 _wrap_dist_run_cdist_352ddd8b3cac847c(swig_type_359 arg1, swig_type_360 arg2, uintptr_t arg3);
+extern swig_type_361 _wrap_dist_run_values_cdist_352ddd8b3cac847c(swig_type_362 arg1, swig_type_363 arg2, swig_type_364 arg3, swig_type_365 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_352ddd8b3cac847c(swig_type_366 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_352ddd8b3cac847c(swig_type_367 arg1);
+extern swig_type_368 _wrap_dist_replica_strategy_cdist_352ddd8b3cac847c(swig_type_369 arg1);
+extern swig_type_370 _wrap_dist_parallel_for_cdist_352ddd8b3cac847c(swig_type_371 arg1, swig_type_372 arg2, swig_type_373 arg3, swig_type_374 arg4, swig_type_375 arg5);
+extern swig_type_376 _wrap_dist_merge_call_cdist_352ddd8b3cac847c(swig_type_377 arg1, swig_type_378 arg2, swig_type_379 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_380 _wrap_dist_replica_enter_cdist_352ddd8b3cac847c(swig_type_381 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_382 _wrap_dist_replica_leave_cdist_352ddd8b3cac847c(swig_type_383 arg1, swig_intgo arg2);
+extern swig_type_384 _wrap_dist_replica_detach_cdist_352ddd8b3cac847c(swig_type_385 arg1);
+extern swig_type_386 _wrap_dist_replica_attach_cdist_352ddd8b3cac847c(swig_type_387 arg1);
+extern swig_type_388 _wrap_dist_cancel_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_389 _wrap_dist_cancel_signal_cdist_352ddd8b3cac847c(swig_type_390 arg1, swig_type_391 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_352ddd8b3cac847c(swig_type_392 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_352ddd8b3cac847c(swig_type_393 arg1);
 extern void _wrap_dist_collective_options_numerics_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_385 arg2);
-extern swig_type_386 _wrap_dist_collective_options_tag_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_387 arg2);
-extern swig_type_388 _wrap_dist_collective_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_389 arg2);
-extern swig_type_390 _wrap_dist_collective_options_group_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_391 arg2);
-extern swig_type_392 _wrap_dist_collective_options_contributions_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_394 arg2);
+extern swig_type_395 _wrap_dist_collective_options_tag_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_396 arg2);
+extern swig_type_397 _wrap_dist_collective_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_398 arg2);
+extern swig_type_399 _wrap_dist_collective_options_group_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_400 arg2);
+extern swig_type_401 _wrap_dist_collective_options_contributions_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_collective_options_axis_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_collective_options_planned_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_393 arg2);
-extern swig_type_394 _wrap_dist_collective_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_402 arg2);
+extern swig_type_403 _wrap_dist_collective_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_collective_options_implementation_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_395 arg2);
-extern swig_type_396 _wrap_dist_collective_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_397 arg2);
-extern swig_type_398 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_404 arg2);
+extern swig_type_405 _wrap_dist_collective_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_406 arg2);
+extern swig_type_407 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_collective_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_collective_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_399 arg2, swig_type_400 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_401 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_402 arg2, swig_type_403 arg3);
+extern void _wrap_dist_collective_options_set_weights_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_408 arg2, swig_type_409 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_410 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_411 arg2, swig_type_412 arg3);
 extern void _wrap_dist_collective_options_begin_work_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_404 _wrap_dist_collective_options_work_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_405 _wrap_dist_all_reduce_cdist_352ddd8b3cac847c(swig_type_406 arg1, swig_intgo arg2, swig_type_407 arg3, swig_type_408 arg4, swig_type_409 arg5, uintptr_t arg6);
-extern swig_type_410 _wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(swig_type_411 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_412 arg4, swig_type_413 arg5, swig_type_414 arg6, uintptr_t arg7);
-extern swig_type_415 _wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(swig_type_416 arg1, swig_intgo arg2, swig_type_417 arg3, swig_type_418 arg4, swig_type_419 arg5, uintptr_t arg6);
-extern swig_type_420 _wrap_dist_all_gather_cdist_352ddd8b3cac847c(swig_type_421 arg1, swig_type_422 arg2, swig_type_423 arg3, swig_type_424 arg4, uintptr_t arg5);
-extern swig_type_425 _wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(swig_type_426 arg1, swig_intgo arg2, swig_type_427 arg3, swig_type_428 arg4, swig_type_429 arg5, uintptr_t arg6);
-extern swig_type_430 _wrap_dist_broadcast_cdist_352ddd8b3cac847c(swig_type_431 arg1, swig_intgo arg2, swig_type_432 arg3, swig_type_433 arg4, swig_type_434 arg5, uintptr_t arg6);
-extern swig_type_435 _wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(swig_type_436 arg1, swig_intgo arg2, swig_type_437 arg3, swig_type_438 arg4, swig_type_439 arg5, uintptr_t arg6);
-extern swig_type_440 _wrap_dist_all_to_all_cdist_352ddd8b3cac847c(swig_type_441 arg1, swig_type_442 arg2, swig_type_443 arg3, swig_type_444 arg4, uintptr_t arg5);
-extern swig_type_445 _wrap_dist_scan_cdist_352ddd8b3cac847c(swig_type_446 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_447 arg4, swig_type_448 arg5, swig_type_449 arg6, uintptr_t arg7);
-extern swig_type_450 _wrap_dist_permute_cdist_352ddd8b3cac847c(swig_type_451 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_452 arg4, swig_type_453 arg5, swig_type_454 arg6, uintptr_t arg7);
-extern swig_type_455 _wrap_dist_barrier_cdist_352ddd8b3cac847c(swig_type_456 arg1, uintptr_t arg2);
-extern swig_type_457 _wrap_dist_all_reduce_value_cdist_352ddd8b3cac847c(swig_type_458 arg1, swig_intgo arg2, swig_type_459 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_460 _wrap_dist_all_gather_value_cdist_352ddd8b3cac847c(swig_type_461 arg1, swig_type_462 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_463 _wrap_dist_group_create_cdist_352ddd8b3cac847c(swig_type_464 arg1, swig_type_465 arg2, swig_type_466 arg3, swig_voidp arg4);
-extern swig_type_467 _wrap_dist_group_destroy_cdist_352ddd8b3cac847c(swig_type_468 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_352ddd8b3cac847c(swig_type_469 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_352ddd8b3cac847c(swig_type_470 arg1, swig_intgo arg2);
+extern swig_type_413 _wrap_dist_collective_options_work_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_414 _wrap_dist_all_reduce_cdist_352ddd8b3cac847c(swig_type_415 arg1, swig_intgo arg2, swig_type_416 arg3, swig_type_417 arg4, swig_type_418 arg5, uintptr_t arg6);
+extern swig_type_419 _wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(swig_type_420 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_421 arg4, swig_type_422 arg5, swig_type_423 arg6, uintptr_t arg7);
+extern swig_type_424 _wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(swig_type_425 arg1, swig_intgo arg2, swig_type_426 arg3, swig_type_427 arg4, swig_type_428 arg5, uintptr_t arg6);
+extern swig_type_429 _wrap_dist_all_gather_cdist_352ddd8b3cac847c(swig_type_430 arg1, swig_type_431 arg2, swig_type_432 arg3, swig_type_433 arg4, uintptr_t arg5);
+extern swig_type_434 _wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(swig_type_435 arg1, swig_intgo arg2, swig_type_436 arg3, swig_type_437 arg4, swig_type_438 arg5, uintptr_t arg6);
+extern swig_type_439 _wrap_dist_broadcast_cdist_352ddd8b3cac847c(swig_type_440 arg1, swig_intgo arg2, swig_type_441 arg3, swig_type_442 arg4, swig_type_443 arg5, uintptr_t arg6);
+extern swig_type_444 _wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(swig_type_445 arg1, swig_intgo arg2, swig_type_446 arg3, swig_type_447 arg4, swig_type_448 arg5, uintptr_t arg6);
+extern swig_type_449 _wrap_dist_all_to_all_cdist_352ddd8b3cac847c(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_type_453 arg4, uintptr_t arg5);
+extern swig_type_454 _wrap_dist_scan_cdist_352ddd8b3cac847c(swig_type_455 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_456 arg4, swig_type_457 arg5, swig_type_458 arg6, uintptr_t arg7);
+extern swig_type_459 _wrap_dist_permute_cdist_352ddd8b3cac847c(swig_type_460 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_461 arg4, swig_type_462 arg5, swig_type_463 arg6, uintptr_t arg7);
+extern swig_type_464 _wrap_dist_barrier_cdist_352ddd8b3cac847c(swig_type_465 arg1, uintptr_t arg2);
+extern swig_type_466 _wrap_dist_all_reduce_value_cdist_352ddd8b3cac847c(swig_type_467 arg1, swig_intgo arg2, swig_type_468 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_469 _wrap_dist_all_gather_value_cdist_352ddd8b3cac847c(swig_type_470 arg1, swig_type_471 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_472 _wrap_dist_group_create_cdist_352ddd8b3cac847c(swig_type_473 arg1, swig_type_474 arg2, swig_type_475 arg3, swig_voidp arg4);
+extern swig_type_476 _wrap_dist_group_destroy_cdist_352ddd8b3cac847c(swig_type_477 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_352ddd8b3cac847c(swig_type_478 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_352ddd8b3cac847c(swig_type_479 arg1, swig_intgo arg2);
 extern void _wrap_dist_communication_options_implementation_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_471 arg2);
-extern swig_type_472 _wrap_dist_communication_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_473 arg2);
-extern swig_type_474 _wrap_dist_communication_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_480 arg2);
+extern swig_type_481 _wrap_dist_communication_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_482 arg2);
+extern swig_type_483 _wrap_dist_communication_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_communication_options_has_timeout_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_communication_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_communication_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_475 _wrap_dist_communication_options_merge_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_484 _wrap_dist_communication_options_merge_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_dist_apply_options_kind_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_apply_options_learning_rate_set_cdist_352ddd8b3cac847c(uintptr_t arg1, double arg2);
@@ -1952,108 +1978,108 @@ extern void _wrap_dist_apply_options_clip_norm_set_cdist_352ddd8b3cac847c(uintpt
 extern double _wrap_dist_apply_options_clip_norm_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_apply_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_apply_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_476 arg2, swig_type_477 arg3, swig_type_478 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_479 arg2);
+extern void _wrap_dist_apply_options_set_states_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_485 arg2, swig_type_486 arg3, swig_type_487 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_488 arg2);
 extern void _wrap_dist_apply_options_want_norm_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern double _wrap_dist_apply_options_norm_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_480 _wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(swig_type_481 arg1, swig_intgo arg2, swig_type_482 arg3, swig_type_483 arg4, swig_type_484 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_485 _wrap_dist_communication_options_describe_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_486 arg2, swig_type_487 arg3);
-extern swig_type_488 _wrap_dist_work_test_cdist_352ddd8b3cac847c(swig_type_489 arg1, swig_voidp arg2);
-extern swig_type_490 _wrap_dist_work_wait_cdist_352ddd8b3cac847c(swig_type_491 arg1, swig_type_492 arg2);
-extern swig_type_493 _wrap_dist_work_wait_any_cdist_352ddd8b3cac847c(swig_type_494 arg1, swig_type_495 arg2, swig_type_496 arg3, swig_voidp arg4);
-extern swig_type_497 _wrap_dist_work_cancel_cdist_352ddd8b3cac847c(swig_type_498 arg1);
-extern void _wrap_dist_work_destroy_cdist_352ddd8b3cac847c(swig_type_499 arg1);
-extern swig_type_500 _wrap_dist_work_start_cdist_352ddd8b3cac847c(swig_type_501 arg1);
-extern swig_type_502 _wrap_dist_work_ready_cdist_352ddd8b3cac847c(swig_type_503 arg1, swig_type_504 arg2);
+extern swig_type_489 _wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(swig_type_490 arg1, swig_intgo arg2, swig_type_491 arg3, swig_type_492 arg4, swig_type_493 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_494 _wrap_dist_communication_options_describe_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_495 arg2, swig_type_496 arg3);
+extern swig_type_497 _wrap_dist_work_test_cdist_352ddd8b3cac847c(swig_type_498 arg1, swig_voidp arg2);
+extern swig_type_499 _wrap_dist_work_wait_cdist_352ddd8b3cac847c(swig_type_500 arg1, swig_type_501 arg2);
+extern swig_type_502 _wrap_dist_work_wait_any_cdist_352ddd8b3cac847c(swig_type_503 arg1, swig_type_504 arg2, swig_type_505 arg3, swig_voidp arg4);
+extern swig_type_506 _wrap_dist_work_cancel_cdist_352ddd8b3cac847c(swig_type_507 arg1);
+extern void _wrap_dist_work_destroy_cdist_352ddd8b3cac847c(swig_type_508 arg1);
+extern swig_type_509 _wrap_dist_work_start_cdist_352ddd8b3cac847c(swig_type_510 arg1);
+extern swig_type_511 _wrap_dist_work_ready_cdist_352ddd8b3cac847c(swig_type_512 arg1, swig_type_513 arg2);
 extern swig_intgo _wrap_DIST_PRIORITY_MIN_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_PRIORITY_MAX_cdist_352ddd8b3cac847c(void);
 extern void _wrap_dist_instances_options_helper_threads_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_instances_options_helper_threads_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_instances_options_max_queued_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_505 arg2);
-extern swig_type_506 _wrap_dist_instances_options_max_queued_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_instances_options_spin_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_507 arg2);
-extern swig_type_508 _wrap_dist_instances_options_spin_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_instances_options_stuck_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_509 arg2);
-extern swig_type_510 _wrap_dist_instances_options_stuck_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_instances_options_max_queued_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_514 arg2);
+extern swig_type_515 _wrap_dist_instances_options_max_queued_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_instances_options_spin_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_516 arg2);
+extern swig_type_517 _wrap_dist_instances_options_spin_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_instances_options_stuck_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_518 arg2);
+extern swig_type_519 _wrap_dist_instances_options_stuck_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_instances_options_max_replaced_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_instances_options_max_replaced_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_instances_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_instances_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_instances_options_set_functions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_511 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_512 _wrap_dist_instances_open_cdist_352ddd8b3cac847c(swig_type_513 arg1, uintptr_t arg2);
-extern swig_type_514 _wrap_dist_instances_close_cdist_352ddd8b3cac847c(swig_type_515 arg1, swig_type_516 arg2);
-extern swig_type_517 _wrap_dist_serve_cdist_352ddd8b3cac847c(swig_type_518 arg1, swig_intgo arg2);
-extern swig_type_519 _wrap_dist_instance_state_cdist_352ddd8b3cac847c(swig_type_520 arg1);
-extern swig_type_521 _wrap_dist_replica_check_cdist_352ddd8b3cac847c(swig_type_522 arg1);
-extern swig_type_523 _wrap_dist_work_user_data_cdist_352ddd8b3cac847c(swig_type_524 arg1);
-extern swig_type_525 _wrap_dist_completions_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_526 _wrap_dist_completions_next_cdist_352ddd8b3cac847c(swig_type_527 arg1, swig_type_528 arg2, swig_voidp arg3);
-extern swig_type_529 _wrap_dist_completions_descriptor_cdist_352ddd8b3cac847c(swig_type_530 arg1, swig_voidp arg2);
-extern void _wrap_dist_completions_destroy_cdist_352ddd8b3cac847c(swig_type_531 arg1);
+extern void _wrap_dist_instances_options_set_functions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_520 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_521 _wrap_dist_instances_open_cdist_352ddd8b3cac847c(swig_type_522 arg1, uintptr_t arg2);
+extern swig_type_523 _wrap_dist_instances_close_cdist_352ddd8b3cac847c(swig_type_524 arg1, swig_type_525 arg2);
+extern swig_type_526 _wrap_dist_serve_cdist_352ddd8b3cac847c(swig_type_527 arg1, swig_intgo arg2);
+extern swig_type_528 _wrap_dist_instance_state_cdist_352ddd8b3cac847c(swig_type_529 arg1);
+extern swig_type_530 _wrap_dist_replica_check_cdist_352ddd8b3cac847c(swig_type_531 arg1);
+extern swig_type_532 _wrap_dist_work_user_data_cdist_352ddd8b3cac847c(swig_type_533 arg1);
+extern swig_type_534 _wrap_dist_completions_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_535 _wrap_dist_completions_next_cdist_352ddd8b3cac847c(swig_type_536 arg1, swig_type_537 arg2, swig_voidp arg3);
+extern swig_type_538 _wrap_dist_completions_descriptor_cdist_352ddd8b3cac847c(swig_type_539 arg1, swig_voidp arg2);
+extern void _wrap_dist_completions_destroy_cdist_352ddd8b3cac847c(swig_type_540 arg1);
 extern void _wrap_dist_batcher_options_max_items_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_max_items_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_532 arg2);
-extern swig_type_533 _wrap_dist_batcher_options_max_delay_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_waiting_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_534 arg2);
-extern swig_type_535 _wrap_dist_batcher_options_max_waiting_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_536 arg2);
-extern swig_type_537 _wrap_dist_batcher_options_max_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_541 arg2);
+extern swig_type_542 _wrap_dist_batcher_options_max_delay_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_waiting_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_543 arg2);
+extern swig_type_544 _wrap_dist_batcher_options_max_waiting_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_545 arg2);
+extern swig_type_546 _wrap_dist_batcher_options_max_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_batcher_options_continuous_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_continuous_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_batcher_options_max_results_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_max_results_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_batcher_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_batcher_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_set_buckets_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_538 arg2, swig_type_539 arg3);
+extern void _wrap_dist_batcher_options_set_buckets_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_547 arg2, swig_type_548 arg3);
 extern void _wrap_dist_batcher_options_set_tokens_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_540 _wrap_dist_batcher_create_cdist_352ddd8b3cac847c(swig_type_541 arg1, swig_type_542 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_batcher_count_cdist_352ddd8b3cac847c(swig_type_543 arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_544 _wrap_dist_batcher_destroy_cdist_352ddd8b3cac847c(swig_type_545 arg1);
-extern swig_type_546 _wrap_dist_batch_size_cdist_352ddd8b3cac847c(swig_type_547 arg1);
-extern swig_type_548 _wrap_dist_batch_bucket_cdist_352ddd8b3cac847c(swig_type_549 arg1);
-extern swig_type_550 _wrap_dist_batch_user_data_cdist_352ddd8b3cac847c(swig_type_551 arg1, swig_type_552 arg2);
-extern swig_type_553 _wrap_dist_batch_state_cdist_352ddd8b3cac847c(swig_type_554 arg1, swig_type_555 arg2);
-extern void _wrap_dist_batch_set_state_cdist_352ddd8b3cac847c(swig_type_556 arg1, swig_type_557 arg2, swig_type_558 arg3);
-extern swig_type_559 _wrap_dist_batch_check_cdist_352ddd8b3cac847c(swig_type_560 arg1, swig_type_561 arg2);
-extern swig_type_562 _wrap_dist_batch_emit_cdist_352ddd8b3cac847c(swig_type_563 arg1, swig_type_564 arg2, swig_type_565 arg3);
-extern void _wrap_dist_batch_end_cdist_352ddd8b3cac847c(swig_type_566 arg1, swig_type_567 arg2, swig_intgo arg3);
-extern swig_type_568 _wrap_dist_work_take_cdist_352ddd8b3cac847c(swig_type_569 arg1, swig_type_570 arg2, swig_voidp arg3);
-extern swig_type_571 _wrap_dist_versions_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_572 _wrap_dist_versions_publish_cdist_352ddd8b3cac847c(swig_type_573 arg1, swig_type_574 arg2, swig_voidp arg3);
-extern swig_type_575 _wrap_dist_replica_version_cdist_352ddd8b3cac847c(swig_type_576 arg1, swig_type_577 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_578 _wrap_dist_versions_latest_cdist_352ddd8b3cac847c(swig_type_579 arg1);
-extern swig_type_580 _wrap_dist_versions_await_cdist_352ddd8b3cac847c(swig_type_581 arg1, swig_type_582 arg2, swig_type_583 arg3);
-extern void _wrap_dist_versions_destroy_cdist_352ddd8b3cac847c(swig_type_584 arg1);
-extern swig_type_585 _wrap_dist_value_create_tensor_cdist_352ddd8b3cac847c(swig_type_586 arg1, swig_type_587 arg2, swig_voidp arg3);
-extern swig_type_588 _wrap_dist_value_wrap_tensor_cdist_352ddd8b3cac847c(swig_type_589 arg1, swig_type_590 arg2, swig_type_591 arg3, swig_voidp arg4);
-extern swig_type_592 _wrap_dist_value_create_per_replica_cdist_352ddd8b3cac847c(swig_type_593 arg1, swig_type_594 arg2, swig_type_595 arg3, swig_voidp arg4);
-extern swig_type_596 _wrap_dist_value_create_mirrored_cdist_352ddd8b3cac847c(swig_type_597 arg1, swig_type_598 arg2, swig_type_599 arg3, swig_voidp arg4);
-extern swig_type_600 _wrap_dist_value_create_list_cdist_352ddd8b3cac847c(swig_type_601 arg1, swig_type_602 arg2, swig_type_603 arg3, swig_voidp arg4);
-extern swig_type_604 _wrap_dist_value_create_tuple_cdist_352ddd8b3cac847c(swig_type_605 arg1, swig_type_606 arg2, swig_type_607 arg3, swig_voidp arg4);
-extern swig_type_608 _wrap_dist_value_create_dict_cdist_352ddd8b3cac847c(swig_type_609 arg1, swig_type_610 arg2, swig_type_611 arg3, swig_type_612 arg4, swig_voidp arg5);
-extern swig_type_613 _wrap_dist_value_create_none_cdist_352ddd8b3cac847c(swig_type_614 arg1, swig_voidp arg2);
-extern swig_type_615 _wrap_dist_value_create_variable_cdist_352ddd8b3cac847c(swig_type_616 arg1, swig_voidp arg2);
-extern swig_type_617 _wrap_dist_values_from_function_cdist_352ddd8b3cac847c(swig_type_618 arg1, swig_type_619 arg2, swig_voidp arg3);
-extern swig_type_620 _wrap_dist_value_retain_cdist_352ddd8b3cac847c(swig_type_621 arg1);
-extern void _wrap_dist_value_release_cdist_352ddd8b3cac847c(swig_type_622 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_352ddd8b3cac847c(swig_type_623 arg1);
-extern swig_type_624 _wrap_dist_value_size_cdist_352ddd8b3cac847c(swig_type_625 arg1);
-extern swig_type_626 _wrap_dist_value_item_cdist_352ddd8b3cac847c(swig_type_627 arg1, swig_type_628 arg2);
-extern swig_type_629 _wrap_dist_value_key_cdist_352ddd8b3cac847c(swig_type_630 arg1, swig_type_631 arg2);
-extern swig_type_632 _wrap_dist_value_get_cdist_352ddd8b3cac847c(swig_type_633 arg1, swig_type_634 arg2);
-extern swig_type_635 _wrap_dist_value_tensor_cdist_352ddd8b3cac847c(swig_type_636 arg1, swig_type_637 arg2);
-extern swig_type_638 _wrap_dist_value_variable_cdist_352ddd8b3cac847c(swig_type_639 arg1);
-extern swig_type_640 _wrap_dist_value_create_text_cdist_352ddd8b3cac847c(swig_type_641 arg1, swig_type_642 arg2, swig_voidp arg3);
-extern swig_type_643 _wrap_dist_value_wrap_object_cdist_352ddd8b3cac847c(swig_type_644 arg1, swig_type_645 arg2, swig_voidp arg3);
-extern swig_type_646 _wrap_dist_value_create_composite_cdist_352ddd8b3cac847c(swig_type_647 arg1, swig_intgo arg2, swig_type_648 arg3, swig_type_649 arg4, swig_voidp arg5);
-extern swig_type_650 _wrap_dist_value_text_cdist_352ddd8b3cac847c(swig_type_651 arg1);
-extern swig_type_652 _wrap_dist_value_object_cdist_352ddd8b3cac847c(swig_type_653 arg1);
-extern swig_type_654 _wrap_dist_value_from_dlpack_cdist_352ddd8b3cac847c(swig_type_655 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_656 _wrap_dist_value_to_dlpack_cdist_352ddd8b3cac847c(swig_type_657 arg1, uintptr_t arg2);
+extern swig_type_549 _wrap_dist_batcher_create_cdist_352ddd8b3cac847c(swig_type_550 arg1, swig_type_551 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_batcher_count_cdist_352ddd8b3cac847c(swig_type_552 arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_553 _wrap_dist_batcher_destroy_cdist_352ddd8b3cac847c(swig_type_554 arg1);
+extern swig_type_555 _wrap_dist_batch_size_cdist_352ddd8b3cac847c(swig_type_556 arg1);
+extern swig_type_557 _wrap_dist_batch_bucket_cdist_352ddd8b3cac847c(swig_type_558 arg1);
+extern swig_type_559 _wrap_dist_batch_user_data_cdist_352ddd8b3cac847c(swig_type_560 arg1, swig_type_561 arg2);
+extern swig_type_562 _wrap_dist_batch_state_cdist_352ddd8b3cac847c(swig_type_563 arg1, swig_type_564 arg2);
+extern void _wrap_dist_batch_set_state_cdist_352ddd8b3cac847c(swig_type_565 arg1, swig_type_566 arg2, swig_type_567 arg3);
+extern swig_type_568 _wrap_dist_batch_check_cdist_352ddd8b3cac847c(swig_type_569 arg1, swig_type_570 arg2);
+extern swig_type_571 _wrap_dist_batch_emit_cdist_352ddd8b3cac847c(swig_type_572 arg1, swig_type_573 arg2, swig_type_574 arg3);
+extern void _wrap_dist_batch_end_cdist_352ddd8b3cac847c(swig_type_575 arg1, swig_type_576 arg2, swig_intgo arg3);
+extern swig_type_577 _wrap_dist_work_take_cdist_352ddd8b3cac847c(swig_type_578 arg1, swig_type_579 arg2, swig_voidp arg3);
+extern swig_type_580 _wrap_dist_versions_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_581 _wrap_dist_versions_publish_cdist_352ddd8b3cac847c(swig_type_582 arg1, swig_type_583 arg2, swig_voidp arg3);
+extern swig_type_584 _wrap_dist_replica_version_cdist_352ddd8b3cac847c(swig_type_585 arg1, swig_type_586 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_587 _wrap_dist_versions_latest_cdist_352ddd8b3cac847c(swig_type_588 arg1);
+extern swig_type_589 _wrap_dist_versions_await_cdist_352ddd8b3cac847c(swig_type_590 arg1, swig_type_591 arg2, swig_type_592 arg3);
+extern void _wrap_dist_versions_destroy_cdist_352ddd8b3cac847c(swig_type_593 arg1);
+extern swig_type_594 _wrap_dist_value_create_tensor_cdist_352ddd8b3cac847c(swig_type_595 arg1, swig_type_596 arg2, swig_voidp arg3);
+extern swig_type_597 _wrap_dist_value_wrap_tensor_cdist_352ddd8b3cac847c(swig_type_598 arg1, swig_type_599 arg2, swig_type_600 arg3, swig_voidp arg4);
+extern swig_type_601 _wrap_dist_value_create_per_replica_cdist_352ddd8b3cac847c(swig_type_602 arg1, swig_type_603 arg2, swig_type_604 arg3, swig_voidp arg4);
+extern swig_type_605 _wrap_dist_value_create_mirrored_cdist_352ddd8b3cac847c(swig_type_606 arg1, swig_type_607 arg2, swig_type_608 arg3, swig_voidp arg4);
+extern swig_type_609 _wrap_dist_value_create_list_cdist_352ddd8b3cac847c(swig_type_610 arg1, swig_type_611 arg2, swig_type_612 arg3, swig_voidp arg4);
+extern swig_type_613 _wrap_dist_value_create_tuple_cdist_352ddd8b3cac847c(swig_type_614 arg1, swig_type_615 arg2, swig_type_616 arg3, swig_voidp arg4);
+extern swig_type_617 _wrap_dist_value_create_dict_cdist_352ddd8b3cac847c(swig_type_618 arg1, swig_type_619 arg2, swig_type_620 arg3, swig_type_621 arg4, swig_voidp arg5);
+extern swig_type_622 _wrap_dist_value_create_none_cdist_352ddd8b3cac847c(swig_type_623 arg1, swig_voidp arg2);
+extern swig_type_624 _wrap_dist_value_create_variable_cdist_352ddd8b3cac847c(swig_type_625 arg1, swig_voidp arg2);
+extern swig_type_626 _wrap_dist_values_from_function_cdist_352ddd8b3cac847c(swig_type_627 arg1, swig_type_628 arg2, swig_voidp arg3);
+extern swig_type_629 _wrap_dist_value_retain_cdist_352ddd8b3cac847c(swig_type_630 arg1);
+extern void _wrap_dist_value_release_cdist_352ddd8b3cac847c(swig_type_631 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_352ddd8b3cac847c(swig_type_632 arg1);
+extern swig_type_633 _wrap_dist_value_size_cdist_352ddd8b3cac847c(swig_type_634 arg1);
+extern swig_type_635 _wrap_dist_value_item_cdist_352ddd8b3cac847c(swig_type_636 arg1, swig_type_637 arg2);
+extern swig_type_638 _wrap_dist_value_key_cdist_352ddd8b3cac847c(swig_type_639 arg1, swig_type_640 arg2);
+extern swig_type_641 _wrap_dist_value_get_cdist_352ddd8b3cac847c(swig_type_642 arg1, swig_type_643 arg2);
+extern swig_type_644 _wrap_dist_value_tensor_cdist_352ddd8b3cac847c(swig_type_645 arg1, swig_type_646 arg2);
+extern swig_type_647 _wrap_dist_value_variable_cdist_352ddd8b3cac847c(swig_type_648 arg1);
+extern swig_type_649 _wrap_dist_value_create_text_cdist_352ddd8b3cac847c(swig_type_650 arg1, swig_type_651 arg2, swig_voidp arg3);
+extern swig_type_652 _wrap_dist_value_wrap_object_cdist_352ddd8b3cac847c(swig_type_653 arg1, swig_type_654 arg2, swig_voidp arg3);
+extern swig_type_655 _wrap_dist_value_create_composite_cdist_352ddd8b3cac847c(swig_type_656 arg1, swig_intgo arg2, swig_type_657 arg3, swig_type_658 arg4, swig_voidp arg5);
+extern swig_type_659 _wrap_dist_value_text_cdist_352ddd8b3cac847c(swig_type_660 arg1);
+extern swig_type_661 _wrap_dist_value_object_cdist_352ddd8b3cac847c(swig_type_662 arg1);
+extern swig_type_663 _wrap_dist_value_from_dlpack_cdist_352ddd8b3cac847c(swig_type_664 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_665 _wrap_dist_value_to_dlpack_cdist_352ddd8b3cac847c(swig_type_666 arg1, uintptr_t arg2);
 extern void _wrap_dist_variable_options_aggregation_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_658 arg2);
-extern swig_type_659 _wrap_dist_variable_options_name_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_667 arg2);
+extern swig_type_668 _wrap_dist_variable_options_name_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_variable_options_synchronization_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_variable_options_trainable_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -2062,76 +2088,76 @@ extern void _wrap_dist_variable_options_partitions_set_cdist_352ddd8b3cac847c(ui
 extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_variable_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_variable_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_660 arg2);
-extern swig_type_661 _wrap_dist_variable_create_cdist_352ddd8b3cac847c(swig_type_662 arg1, swig_type_663 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_352ddd8b3cac847c(swig_type_664 arg1);
-extern swig_type_665 _wrap_dist_variable_name_cdist_352ddd8b3cac847c(swig_type_666 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_352ddd8b3cac847c(swig_type_667 arg1);
-extern swig_type_668 _wrap_dist_variable_component_cdist_352ddd8b3cac847c(swig_type_669 arg1, swig_intgo arg2, swig_type_670 arg3);
-extern swig_type_671 _wrap_dist_variable_read_cdist_352ddd8b3cac847c(swig_type_672 arg1, swig_type_673 arg2, swig_voidp arg3);
-extern swig_type_674 _wrap_dist_variable_assign_cdist_352ddd8b3cac847c(swig_type_675 arg1, swig_type_676 arg2, swig_intgo arg3, swig_type_677 arg4);
-extern swig_type_678 _wrap_dist_replica_read_cdist_352ddd8b3cac847c(swig_type_679 arg1, swig_type_680 arg2, swig_voidp arg3);
-extern swig_type_681 _wrap_dist_replica_assign_cdist_352ddd8b3cac847c(swig_type_682 arg1, swig_type_683 arg2, swig_intgo arg3, swig_type_684 arg4, uintptr_t arg5);
-extern swig_type_685 _wrap_dist_replica_variable_cdist_352ddd8b3cac847c(swig_type_686 arg1, swig_type_687 arg2, swig_type_688 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_689 _wrap_dist_variable_class_cdist_352ddd8b3cac847c(swig_type_690 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_352ddd8b3cac847c(swig_type_691 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_352ddd8b3cac847c(swig_type_692 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_352ddd8b3cac847c(swig_type_693 arg1);
-extern swig_type_694 _wrap_dist_variable_copy_name_cdist_352ddd8b3cac847c(swig_type_695 arg1, swig_intgo arg2);
-extern swig_type_696 _wrap_dist_variable_device_cdist_352ddd8b3cac847c(swig_type_697 arg1, swig_type_698 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_699 _wrap_dist_variable_created_in_scope_cdist_352ddd8b3cac847c(swig_type_700 arg1, swig_type_701 arg2, swig_voidp arg3);
-extern swig_type_702 _wrap_dist_variable_scatter_cdist_352ddd8b3cac847c(swig_type_703 arg1, swig_type_704 arg2, swig_intgo arg3, swig_type_705 arg4);
-extern swig_type_706 _wrap_dist_replica_assign_value_cdist_352ddd8b3cac847c(swig_type_707 arg1, swig_type_708 arg2, swig_intgo arg3, swig_type_709 arg4, uintptr_t arg5);
-extern swig_type_710 _wrap_dist_replica_scatter_cdist_352ddd8b3cac847c(swig_type_711 arg1, swig_type_712 arg2, swig_intgo arg3, swig_type_713 arg4, uintptr_t arg5);
-extern swig_type_714 _wrap_dist_reduce_cdist_352ddd8b3cac847c(swig_type_715 arg1, swig_intgo arg2, swig_type_716 arg3, swig_type_717 arg4, swig_type_718 arg5, swig_voidp arg6);
-extern swig_type_719 _wrap_dist_reduce_to_cdist_352ddd8b3cac847c(swig_type_720 arg1, swig_intgo arg2, swig_type_721 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_722 _wrap_dist_batch_reduce_to_cdist_352ddd8b3cac847c(swig_type_723 arg1, swig_intgo arg2, swig_type_724 arg3, uintptr_t arg4, swig_type_725 arg5, uintptr_t arg6, swig_type_726 arg7);
-extern swig_type_727 _wrap_dist_gather_cdist_352ddd8b3cac847c(swig_type_728 arg1, swig_type_729 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_730 _wrap_dist_update_cdist_352ddd8b3cac847c(swig_type_731 arg1, swig_type_732 arg2, swig_type_733 arg3, swig_type_734 arg4);
+extern void _wrap_dist_variable_options_set_initial_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_669 arg2);
+extern swig_type_670 _wrap_dist_variable_create_cdist_352ddd8b3cac847c(swig_type_671 arg1, swig_type_672 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_352ddd8b3cac847c(swig_type_673 arg1);
+extern swig_type_674 _wrap_dist_variable_name_cdist_352ddd8b3cac847c(swig_type_675 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_352ddd8b3cac847c(swig_type_676 arg1);
+extern swig_type_677 _wrap_dist_variable_component_cdist_352ddd8b3cac847c(swig_type_678 arg1, swig_intgo arg2, swig_type_679 arg3);
+extern swig_type_680 _wrap_dist_variable_read_cdist_352ddd8b3cac847c(swig_type_681 arg1, swig_type_682 arg2, swig_voidp arg3);
+extern swig_type_683 _wrap_dist_variable_assign_cdist_352ddd8b3cac847c(swig_type_684 arg1, swig_type_685 arg2, swig_intgo arg3, swig_type_686 arg4);
+extern swig_type_687 _wrap_dist_replica_read_cdist_352ddd8b3cac847c(swig_type_688 arg1, swig_type_689 arg2, swig_voidp arg3);
+extern swig_type_690 _wrap_dist_replica_assign_cdist_352ddd8b3cac847c(swig_type_691 arg1, swig_type_692 arg2, swig_intgo arg3, swig_type_693 arg4, uintptr_t arg5);
+extern swig_type_694 _wrap_dist_replica_variable_cdist_352ddd8b3cac847c(swig_type_695 arg1, swig_type_696 arg2, swig_type_697 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_698 _wrap_dist_variable_class_cdist_352ddd8b3cac847c(swig_type_699 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_352ddd8b3cac847c(swig_type_700 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_352ddd8b3cac847c(swig_type_701 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_352ddd8b3cac847c(swig_type_702 arg1);
+extern swig_type_703 _wrap_dist_variable_copy_name_cdist_352ddd8b3cac847c(swig_type_704 arg1, swig_intgo arg2);
+extern swig_type_705 _wrap_dist_variable_device_cdist_352ddd8b3cac847c(swig_type_706 arg1, swig_type_707 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_708 _wrap_dist_variable_created_in_scope_cdist_352ddd8b3cac847c(swig_type_709 arg1, swig_type_710 arg2, swig_voidp arg3);
+extern swig_type_711 _wrap_dist_variable_scatter_cdist_352ddd8b3cac847c(swig_type_712 arg1, swig_type_713 arg2, swig_intgo arg3, swig_type_714 arg4);
+extern swig_type_715 _wrap_dist_replica_assign_value_cdist_352ddd8b3cac847c(swig_type_716 arg1, swig_type_717 arg2, swig_intgo arg3, swig_type_718 arg4, uintptr_t arg5);
+extern swig_type_719 _wrap_dist_replica_scatter_cdist_352ddd8b3cac847c(swig_type_720 arg1, swig_type_721 arg2, swig_intgo arg3, swig_type_722 arg4, uintptr_t arg5);
+extern swig_type_723 _wrap_dist_reduce_cdist_352ddd8b3cac847c(swig_type_724 arg1, swig_intgo arg2, swig_type_725 arg3, swig_type_726 arg4, swig_type_727 arg5, swig_voidp arg6);
+extern swig_type_728 _wrap_dist_reduce_to_cdist_352ddd8b3cac847c(swig_type_729 arg1, swig_intgo arg2, swig_type_730 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_731 _wrap_dist_batch_reduce_to_cdist_352ddd8b3cac847c(swig_type_732 arg1, swig_intgo arg2, swig_type_733 arg3, uintptr_t arg4, swig_type_734 arg5, uintptr_t arg6, swig_type_735 arg7);
+extern swig_type_736 _wrap_dist_gather_cdist_352ddd8b3cac847c(swig_type_737 arg1, swig_type_738 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_739 _wrap_dist_update_cdist_352ddd8b3cac847c(swig_type_740 arg1, swig_type_741 arg2, swig_type_742 arg3, swig_type_743 arg4);
 extern void _wrap_dist_update_options_ungrouped_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_update_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_update_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_735 _wrap_dist_replica_update_cdist_352ddd8b3cac847c(swig_type_736 arg1, swig_type_737 arg2, swig_type_738 arg3, swig_type_739 arg4, swig_type_740 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_741 _wrap_dist_local_results_cdist_352ddd8b3cac847c(swig_type_742 arg1, swig_type_743 arg2, swig_voidp arg3);
-extern swig_type_744 _wrap_dist_broadcast_to_cdist_352ddd8b3cac847c(swig_type_745 arg1, swig_type_746 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_747 _wrap_dist_destination_device_cdist_352ddd8b3cac847c(swig_type_748 arg1, uintptr_t arg2, swig_type_749 arg3, swig_type_750 arg4);
-extern swig_type_751 _wrap_dist_update_values_cdist_352ddd8b3cac847c(swig_type_752 arg1, swig_type_753 arg2, swig_type_754 arg3, swig_type_755 arg4, swig_type_756 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_757 _wrap_dist_update_non_slot_cdist_352ddd8b3cac847c(swig_type_758 arg1, swig_type_759 arg2, swig_type_760 arg3, swig_type_761 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_762 _wrap_dist_value_container_cdist_352ddd8b3cac847c(swig_type_763 arg1);
-extern swig_type_764 _wrap_dist_cross_device_reduce_cdist_352ddd8b3cac847c(swig_type_765 arg1, swig_intgo arg2, swig_type_766 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_767 _wrap_dist_cross_device_batch_reduce_cdist_352ddd8b3cac847c(swig_type_768 arg1, swig_intgo arg2, swig_type_769 arg3, uintptr_t arg4, swig_type_770 arg5, swig_type_771 arg6);
-extern swig_type_772 _wrap_dist_cross_device_broadcast_cdist_352ddd8b3cac847c(swig_type_773 arg1, swig_type_774 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_775 _wrap_dist_cross_device_gather_cdist_352ddd8b3cac847c(swig_type_776 arg1, swig_type_777 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_778 _wrap_dist_reduce_op_from_aggregation_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_voidp arg2);
+extern swig_type_744 _wrap_dist_replica_update_cdist_352ddd8b3cac847c(swig_type_745 arg1, swig_type_746 arg2, swig_type_747 arg3, swig_type_748 arg4, swig_type_749 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_750 _wrap_dist_local_results_cdist_352ddd8b3cac847c(swig_type_751 arg1, swig_type_752 arg2, swig_voidp arg3);
+extern swig_type_753 _wrap_dist_broadcast_to_cdist_352ddd8b3cac847c(swig_type_754 arg1, swig_type_755 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_756 _wrap_dist_destination_device_cdist_352ddd8b3cac847c(swig_type_757 arg1, uintptr_t arg2, swig_type_758 arg3, swig_type_759 arg4);
+extern swig_type_760 _wrap_dist_update_values_cdist_352ddd8b3cac847c(swig_type_761 arg1, swig_type_762 arg2, swig_type_763 arg3, swig_type_764 arg4, swig_type_765 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_766 _wrap_dist_update_non_slot_cdist_352ddd8b3cac847c(swig_type_767 arg1, swig_type_768 arg2, swig_type_769 arg3, swig_type_770 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_771 _wrap_dist_value_container_cdist_352ddd8b3cac847c(swig_type_772 arg1);
+extern swig_type_773 _wrap_dist_cross_device_reduce_cdist_352ddd8b3cac847c(swig_type_774 arg1, swig_intgo arg2, swig_type_775 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_776 _wrap_dist_cross_device_batch_reduce_cdist_352ddd8b3cac847c(swig_type_777 arg1, swig_intgo arg2, swig_type_778 arg3, uintptr_t arg4, swig_type_779 arg5, swig_type_780 arg6);
+extern swig_type_781 _wrap_dist_cross_device_broadcast_cdist_352ddd8b3cac847c(swig_type_782 arg1, swig_type_783 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_784 _wrap_dist_cross_device_gather_cdist_352ddd8b3cac847c(swig_type_785 arg1, swig_type_786 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_787 _wrap_dist_reduce_op_from_aggregation_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_voidp arg2);
 extern void _wrap_dist_cross_device_options_kind_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_num_packs_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_779 arg2);
-extern swig_type_780 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_781 arg2);
-extern swig_type_782 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_788 arg2);
+extern swig_type_789 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_790 arg2);
+extern swig_type_791 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_783 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_784 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_785 _wrap_dist_cross_device_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_352ddd8b3cac847c(swig_type_786 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_352ddd8b3cac847c(swig_type_787 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_352ddd8b3cac847c(swig_type_788 arg1);
-extern swig_type_789 _wrap_dist_cross_device_device_cdist_352ddd8b3cac847c(swig_type_790 arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_792 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_793 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_794 _wrap_dist_cross_device_create_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_352ddd8b3cac847c(swig_type_795 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_352ddd8b3cac847c(swig_type_796 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_352ddd8b3cac847c(swig_type_797 arg1);
+extern swig_type_798 _wrap_dist_cross_device_device_cdist_352ddd8b3cac847c(swig_type_799 arg1);
 extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_791 arg2);
-extern swig_type_792 _wrap_dist_dataset_options_global_batch_size_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_800 arg2);
+extern swig_type_801 _wrap_dist_dataset_options_global_batch_size_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shuffle_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_prefetch_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_793 arg2);
-extern swig_type_794 _wrap_dist_dataset_options_seed_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_802 arg2);
+extern swig_type_803 _wrap_dist_dataset_options_seed_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shard_policy_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_num_workers_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -2156,9 +2182,9 @@ extern void _wrap_dist_dataset_options_as_one_process_set_cdist_352ddd8b3cac847c
 extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_dataset_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_795 arg2, swig_type_796 arg3);
-extern swig_type_797 _wrap_dist_dataset_create_from_tensors_cdist_352ddd8b3cac847c(swig_type_798 arg1, swig_type_799 arg2, swig_type_800 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_801 _wrap_dist_dataset_create_from_callback_cdist_352ddd8b3cac847c(swig_type_802 arg1, swig_type_803 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_804 arg2, swig_type_805 arg3);
+extern swig_type_806 _wrap_dist_dataset_create_from_tensors_cdist_352ddd8b3cac847c(swig_type_807 arg1, swig_type_808 arg2, swig_type_809 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_810 _wrap_dist_dataset_create_from_callback_cdist_352ddd8b3cac847c(swig_type_811 arg1, swig_type_812 arg2, uintptr_t arg3, swig_voidp arg4);
 extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -2167,105 +2193,105 @@ extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_352ddd8b3cac
 extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_input_context_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_input_context_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_804 _wrap_dist_input_context_per_replica_batch_size_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_805 arg2, swig_voidp arg3);
-extern swig_type_806 _wrap_dist_dataset_create_from_function_cdist_352ddd8b3cac847c(swig_type_807 arg1, swig_type_808 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_352ddd8b3cac847c(swig_type_809 arg1);
-extern swig_type_810 _wrap_dist_iterator_create_cdist_352ddd8b3cac847c(swig_type_811 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_812 arg2);
-extern swig_type_813 _wrap_dist_position_pass_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_814 arg2);
-extern swig_type_815 _wrap_dist_position_elements_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_816 arg2);
-extern swig_type_817 _wrap_dist_position_examples_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_818 arg2);
-extern swig_type_819 _wrap_dist_position_batches_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_813 _wrap_dist_input_context_per_replica_batch_size_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_814 arg2, swig_voidp arg3);
+extern swig_type_815 _wrap_dist_dataset_create_from_function_cdist_352ddd8b3cac847c(swig_type_816 arg1, swig_type_817 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_352ddd8b3cac847c(swig_type_818 arg1);
+extern swig_type_819 _wrap_dist_iterator_create_cdist_352ddd8b3cac847c(swig_type_820 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_821 arg2);
+extern swig_type_822 _wrap_dist_position_pass_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_823 arg2);
+extern swig_type_824 _wrap_dist_position_elements_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_825 arg2);
+extern swig_type_826 _wrap_dist_position_examples_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_827 arg2);
+extern swig_type_828 _wrap_dist_position_batches_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_position_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_position_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_820 _wrap_dist_iterator_position_cdist_352ddd8b3cac847c(swig_type_821 arg1, uintptr_t arg2);
-extern swig_type_822 _wrap_dist_iterator_create_at_cdist_352ddd8b3cac847c(swig_type_823 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_824 _wrap_dist_iterator_next_cdist_352ddd8b3cac847c(swig_type_825 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_352ddd8b3cac847c(swig_type_826 arg1);
-extern swig_type_827 _wrap_dist_dataset_create_from_files_cdist_352ddd8b3cac847c(swig_type_828 arg1, swig_type_829 arg2, swig_type_830 arg3, swig_type_831 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_832 _wrap_dist_batch_sizes_for_worker_cdist_352ddd8b3cac847c(swig_type_833 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_834 arg5, swig_type_835 arg6);
-extern swig_type_836 _wrap_dist_dataset_element_spec_cdist_352ddd8b3cac847c(swig_type_837 arg1, swig_voidp arg2);
-extern swig_type_838 _wrap_dist_dataset_reduce_cdist_352ddd8b3cac847c(swig_type_839 arg1, swig_type_840 arg2, swig_type_841 arg3, swig_voidp arg4);
-extern swig_type_842 _wrap_dist_dataset_check_shards_cdist_352ddd8b3cac847c(swig_type_843 arg1, swig_type_844 arg2);
-extern swig_type_845 _wrap_dist_iterator_next_optional_cdist_352ddd8b3cac847c(swig_type_846 arg1, swig_voidp arg2);
+extern swig_type_829 _wrap_dist_iterator_position_cdist_352ddd8b3cac847c(swig_type_830 arg1, uintptr_t arg2);
+extern swig_type_831 _wrap_dist_iterator_create_at_cdist_352ddd8b3cac847c(swig_type_832 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_833 _wrap_dist_iterator_next_cdist_352ddd8b3cac847c(swig_type_834 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_352ddd8b3cac847c(swig_type_835 arg1);
+extern swig_type_836 _wrap_dist_dataset_create_from_files_cdist_352ddd8b3cac847c(swig_type_837 arg1, swig_type_838 arg2, swig_type_839 arg3, swig_type_840 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_841 _wrap_dist_batch_sizes_for_worker_cdist_352ddd8b3cac847c(swig_type_842 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_843 arg5, swig_type_844 arg6);
+extern swig_type_845 _wrap_dist_dataset_element_spec_cdist_352ddd8b3cac847c(swig_type_846 arg1, swig_voidp arg2);
+extern swig_type_847 _wrap_dist_dataset_reduce_cdist_352ddd8b3cac847c(swig_type_848 arg1, swig_type_849 arg2, swig_type_850 arg3, swig_voidp arg4);
+extern swig_type_851 _wrap_dist_dataset_check_shards_cdist_352ddd8b3cac847c(swig_type_852 arg1, swig_type_853 arg2);
+extern swig_type_854 _wrap_dist_iterator_next_optional_cdist_352ddd8b3cac847c(swig_type_855 arg1, swig_voidp arg2);
 extern void _wrap_dist_drift_num_copies_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_drift_replica_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_replica_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_drift_expected_replica_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_847 arg2);
-extern swig_type_848 _wrap_dist_drift_element_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_856 arg2);
+extern swig_type_857 _wrap_dist_drift_element_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_drift_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_drift_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_849 _wrap_dist_variable_check_drift_cdist_352ddd8b3cac847c(swig_type_850 arg1, swig_type_851 arg2, uintptr_t arg3);
-extern swig_type_852 _wrap_dist_metric_create_cdist_352ddd8b3cac847c(swig_type_853 arg1, swig_intgo arg2, swig_type_854 arg3, swig_voidp arg4);
-extern swig_type_855 _wrap_dist_metric_update_cdist_352ddd8b3cac847c(swig_type_856 arg1, swig_type_857 arg2, swig_type_858 arg3, swig_type_859 arg4, swig_type_860 arg5);
-extern swig_type_861 _wrap_dist_metric_result_cdist_352ddd8b3cac847c(swig_type_862 arg1, swig_type_863 arg2, swig_voidp arg3);
-extern swig_type_864 _wrap_dist_metric_reset_cdist_352ddd8b3cac847c(swig_type_865 arg1, swig_type_866 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_352ddd8b3cac847c(swig_type_867 arg1);
-extern swig_type_868 _wrap_dist_metric_name_cdist_352ddd8b3cac847c(swig_type_869 arg1);
-extern swig_type_870 _wrap_dist_metric_variable_cdist_352ddd8b3cac847c(swig_type_871 arg1);
-extern void _wrap_dist_metric_destroy_cdist_352ddd8b3cac847c(swig_type_872 arg1);
-extern swig_type_873 _wrap_dist_average_loss_cdist_352ddd8b3cac847c(swig_type_874 arg1, swig_type_875 arg2, swig_type_876 arg3, swig_type_877 arg4, swig_type_878 arg5);
-extern swig_type_879 _wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(swig_type_880 arg1, swig_type_881 arg2, swig_type_882 arg3);
-extern swig_type_883 _wrap_dist_scope_enter_cdist_352ddd8b3cac847c(swig_type_884 arg1);
-extern swig_type_885 _wrap_dist_scope_exit_cdist_352ddd8b3cac847c(swig_type_886 arg1);
-extern swig_type_887 _wrap_dist_set_strategy_cdist_352ddd8b3cac847c(swig_type_888 arg1);
-extern swig_type_889 _wrap_dist_get_strategy_cdist_352ddd8b3cac847c(void);
+extern swig_type_858 _wrap_dist_variable_check_drift_cdist_352ddd8b3cac847c(swig_type_859 arg1, swig_type_860 arg2, uintptr_t arg3);
+extern swig_type_861 _wrap_dist_metric_create_cdist_352ddd8b3cac847c(swig_type_862 arg1, swig_intgo arg2, swig_type_863 arg3, swig_voidp arg4);
+extern swig_type_864 _wrap_dist_metric_update_cdist_352ddd8b3cac847c(swig_type_865 arg1, swig_type_866 arg2, swig_type_867 arg3, swig_type_868 arg4, swig_type_869 arg5);
+extern swig_type_870 _wrap_dist_metric_result_cdist_352ddd8b3cac847c(swig_type_871 arg1, swig_type_872 arg2, swig_voidp arg3);
+extern swig_type_873 _wrap_dist_metric_reset_cdist_352ddd8b3cac847c(swig_type_874 arg1, swig_type_875 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_352ddd8b3cac847c(swig_type_876 arg1);
+extern swig_type_877 _wrap_dist_metric_name_cdist_352ddd8b3cac847c(swig_type_878 arg1);
+extern swig_type_879 _wrap_dist_metric_variable_cdist_352ddd8b3cac847c(swig_type_880 arg1);
+extern void _wrap_dist_metric_destroy_cdist_352ddd8b3cac847c(swig_type_881 arg1);
+extern swig_type_882 _wrap_dist_average_loss_cdist_352ddd8b3cac847c(swig_type_883 arg1, swig_type_884 arg2, swig_type_885 arg3, swig_type_886 arg4, swig_type_887 arg5);
+extern swig_type_888 _wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(swig_type_889 arg1, swig_type_890 arg2, swig_type_891 arg3);
+extern swig_type_892 _wrap_dist_scope_enter_cdist_352ddd8b3cac847c(swig_type_893 arg1);
+extern swig_type_894 _wrap_dist_scope_exit_cdist_352ddd8b3cac847c(swig_type_895 arg1);
+extern swig_type_896 _wrap_dist_set_strategy_cdist_352ddd8b3cac847c(swig_type_897 arg1);
+extern swig_type_898 _wrap_dist_get_strategy_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_dist_has_strategy_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_352ddd8b3cac847c(void);
-extern swig_type_890 _wrap_dist_get_replica_cdist_352ddd8b3cac847c(void);
-extern swig_type_891 _wrap_dist_colocate_enter_cdist_352ddd8b3cac847c(swig_type_892 arg1, swig_type_893 arg2);
-extern swig_type_894 _wrap_dist_colocate_exit_cdist_352ddd8b3cac847c(swig_type_895 arg1);
+extern swig_type_899 _wrap_dist_get_replica_cdist_352ddd8b3cac847c(void);
+extern swig_type_900 _wrap_dist_colocate_enter_cdist_352ddd8b3cac847c(swig_type_901 arg1, swig_type_902 arg2);
+extern swig_type_903 _wrap_dist_colocate_exit_cdist_352ddd8b3cac847c(swig_type_904 arg1);
 extern void _wrap_dist_checkpoint_options_sharded_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_options_sharded_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_896 arg2, swig_type_897 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_898 arg2, swig_type_899 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_900 arg2, swig_type_901 arg3);
-extern swig_type_902 _wrap_dist_checkpoint_save_cdist_352ddd8b3cac847c(swig_type_903 arg1, swig_type_904 arg2, swig_type_905 arg3, swig_type_906 arg4, uintptr_t arg5);
-extern swig_type_907 _wrap_dist_checkpoint_load_cdist_352ddd8b3cac847c(swig_type_908 arg1, swig_type_909 arg2, swig_type_910 arg3, swig_type_911 arg4, uintptr_t arg5);
-extern swig_type_912 _wrap_dist_checkpoint_open_cdist_352ddd8b3cac847c(swig_type_913 arg1, swig_type_914 arg2, swig_voidp arg3);
-extern swig_type_915 _wrap_dist_checkpoint_size_cdist_352ddd8b3cac847c(swig_type_916 arg1);
-extern swig_type_917 _wrap_dist_checkpoint_name_cdist_352ddd8b3cac847c(swig_type_918 arg1, swig_type_919 arg2);
-extern swig_type_920 _wrap_dist_checkpoint_spec_cdist_352ddd8b3cac847c(swig_type_921 arg1, swig_type_922 arg2, swig_type_923 arg3);
-extern swig_type_924 _wrap_dist_checkpoint_read_cdist_352ddd8b3cac847c(swig_type_925 arg1, swig_type_926 arg2, swig_voidp arg3);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_905 arg2, swig_type_906 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_907 arg2, swig_type_908 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_909 arg2, swig_type_910 arg3);
+extern swig_type_911 _wrap_dist_checkpoint_save_cdist_352ddd8b3cac847c(swig_type_912 arg1, swig_type_913 arg2, swig_type_914 arg3, swig_type_915 arg4, uintptr_t arg5);
+extern swig_type_916 _wrap_dist_checkpoint_load_cdist_352ddd8b3cac847c(swig_type_917 arg1, swig_type_918 arg2, swig_type_919 arg3, swig_type_920 arg4, uintptr_t arg5);
+extern swig_type_921 _wrap_dist_checkpoint_open_cdist_352ddd8b3cac847c(swig_type_922 arg1, swig_type_923 arg2, swig_voidp arg3);
+extern swig_type_924 _wrap_dist_checkpoint_size_cdist_352ddd8b3cac847c(swig_type_925 arg1);
+extern swig_type_926 _wrap_dist_checkpoint_name_cdist_352ddd8b3cac847c(swig_type_927 arg1, swig_type_928 arg2);
+extern swig_type_929 _wrap_dist_checkpoint_spec_cdist_352ddd8b3cac847c(swig_type_930 arg1, swig_type_931 arg2, swig_type_932 arg3);
+extern swig_type_933 _wrap_dist_checkpoint_read_cdist_352ddd8b3cac847c(swig_type_934 arg1, swig_type_935 arg2, swig_voidp arg3);
 extern void _wrap_dist_checkpoint_map_options_copy_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_checkpoint_map_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_927 _wrap_dist_checkpoint_map_cdist_352ddd8b3cac847c(swig_type_928 arg1, swig_type_929 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_930 _wrap_dist_checkpoint_map_all_cdist_352ddd8b3cac847c(swig_type_931 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_932 _wrap_dist_checkpoint_num_metadata_cdist_352ddd8b3cac847c(swig_type_933 arg1);
-extern swig_type_934 _wrap_dist_checkpoint_metadata_key_cdist_352ddd8b3cac847c(swig_type_935 arg1, swig_type_936 arg2);
-extern swig_type_937 _wrap_dist_checkpoint_metadata_cdist_352ddd8b3cac847c(swig_type_938 arg1, swig_type_939 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_352ddd8b3cac847c(swig_type_940 arg1);
+extern swig_type_936 _wrap_dist_checkpoint_map_cdist_352ddd8b3cac847c(swig_type_937 arg1, swig_type_938 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_939 _wrap_dist_checkpoint_map_all_cdist_352ddd8b3cac847c(swig_type_940 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_941 _wrap_dist_checkpoint_num_metadata_cdist_352ddd8b3cac847c(swig_type_942 arg1);
+extern swig_type_943 _wrap_dist_checkpoint_metadata_key_cdist_352ddd8b3cac847c(swig_type_944 arg1, swig_type_945 arg2);
+extern swig_type_946 _wrap_dist_checkpoint_metadata_cdist_352ddd8b3cac847c(swig_type_947 arg1, swig_type_948 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_352ddd8b3cac847c(swig_type_949 arg1);
 extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_352ddd8b3cac847c(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_352ddd8b3cac847c(void);
-extern void _wrap_dist_preemption_options_path_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_941 arg2);
-extern swig_type_942 _wrap_dist_preemption_options_path_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_grace_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_943 arg2);
-extern swig_type_944 _wrap_dist_preemption_options_grace_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_path_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_950 arg2);
+extern swig_type_951 _wrap_dist_preemption_options_path_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_952 arg2);
+extern swig_type_953 _wrap_dist_preemption_options_grace_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_preemption_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_preemption_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_set_variables_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_945 arg2, swig_type_946 arg3);
-extern swig_type_947 _wrap_dist_preemption_handler_create_cdist_352ddd8b3cac847c(swig_type_948 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_handler_destroy_cdist_352ddd8b3cac847c(swig_type_949 arg1);
-extern void _wrap_dist_preemption_notify_cdist_352ddd8b3cac847c(swig_type_950 arg1);
-extern swig_type_951 _wrap_dist_preemption_run_cdist_352ddd8b3cac847c(swig_type_952 arg1, swig_type_953 arg2, uintptr_t arg3);
-extern swig_type_954 _wrap_dist_preemption_save_if_preempted_cdist_352ddd8b3cac847c(swig_type_955 arg1, swig_type_956 arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_count_run_cdist_352ddd8b3cac847c(swig_type_957 arg1);
-extern swig_type_958 _wrap_dist_preemption_total_run_calls_cdist_352ddd8b3cac847c(swig_type_959 arg1);
+extern void _wrap_dist_preemption_options_set_variables_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_954 arg2, swig_type_955 arg3);
+extern swig_type_956 _wrap_dist_preemption_handler_create_cdist_352ddd8b3cac847c(swig_type_957 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_352ddd8b3cac847c(swig_type_958 arg1);
+extern void _wrap_dist_preemption_notify_cdist_352ddd8b3cac847c(swig_type_959 arg1);
+extern swig_type_960 _wrap_dist_preemption_run_cdist_352ddd8b3cac847c(swig_type_961 arg1, swig_type_962 arg2, uintptr_t arg3);
+extern swig_type_963 _wrap_dist_preemption_save_if_preempted_cdist_352ddd8b3cac847c(swig_type_964 arg1, swig_type_965 arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_352ddd8b3cac847c(swig_type_966 arg1);
+extern swig_type_967 _wrap_dist_preemption_total_run_calls_cdist_352ddd8b3cac847c(swig_type_968 arg1);
 extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -2273,159 +2299,159 @@ extern swig_intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_352ddd8b3ca
 extern void _wrap_dist_rpc_server_options_count_memory_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_rpc_server_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_960 _wrap_dist_rpc_server_create_cdist_352ddd8b3cac847c(swig_type_961 arg1, swig_type_962 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_963 _wrap_dist_rpc_server_register_cdist_352ddd8b3cac847c(swig_type_964 arg1, swig_type_965 arg2, swig_type_966 arg3);
-extern swig_type_967 _wrap_dist_rpc_server_start_cdist_352ddd8b3cac847c(swig_type_968 arg1);
-extern swig_type_969 _wrap_dist_rpc_server_address_cdist_352ddd8b3cac847c(swig_type_970 arg1);
-extern swig_type_971 _wrap_dist_rpc_server_destroy_cdist_352ddd8b3cac847c(swig_type_972 arg1);
-extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_973 arg2);
-extern swig_type_974 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_969 _wrap_dist_rpc_server_create_cdist_352ddd8b3cac847c(swig_type_970 arg1, swig_type_971 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_972 _wrap_dist_rpc_server_register_cdist_352ddd8b3cac847c(swig_type_973 arg1, swig_type_974 arg2, swig_type_975 arg3);
+extern swig_type_976 _wrap_dist_rpc_server_start_cdist_352ddd8b3cac847c(swig_type_977 arg1);
+extern swig_type_978 _wrap_dist_rpc_server_address_cdist_352ddd8b3cac847c(swig_type_979 arg1);
+extern swig_type_980 _wrap_dist_rpc_server_destroy_cdist_352ddd8b3cac847c(swig_type_981 arg1);
+extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_982 arg2);
+extern swig_type_983 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_rpc_client_options_count_memory_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_rpc_client_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_975 _wrap_dist_rpc_client_create_cdist_352ddd8b3cac847c(swig_type_976 arg1, swig_type_977 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_rpc_client_destroy_cdist_352ddd8b3cac847c(swig_type_978 arg1);
-extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_979 arg2);
-extern swig_type_980 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_rpc_call_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_981 arg2);
-extern swig_type_982 _wrap_dist_rpc_call_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_984 _wrap_dist_rpc_client_create_cdist_352ddd8b3cac847c(swig_type_985 arg1, swig_type_986 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_rpc_client_destroy_cdist_352ddd8b3cac847c(swig_type_987 arg1);
+extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_988 arg2);
+extern swig_type_989 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_rpc_call_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_990 arg2);
+extern swig_type_991 _wrap_dist_rpc_call_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_rpc_call_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_983 _wrap_dist_rpc_call_cdist_352ddd8b3cac847c(swig_type_984 arg1, swig_type_985 arg2, swig_type_986 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_987 _wrap_dist_rpc_begin_cdist_352ddd8b3cac847c(swig_type_988 arg1, swig_type_989 arg2, swig_type_990 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_991 _wrap_dist_rpc_client_methods_cdist_352ddd8b3cac847c(swig_type_992 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_993 _wrap_dist_remote_value_get_cdist_352ddd8b3cac847c(swig_type_994 arg1, swig_type_995 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_remote_value_ready_cdist_352ddd8b3cac847c(swig_type_996 arg1);
-extern void _wrap_dist_remote_value_cancel_cdist_352ddd8b3cac847c(swig_type_997 arg1);
-extern swig_type_998 _wrap_dist_remote_value_retain_cdist_352ddd8b3cac847c(swig_type_999 arg1);
-extern void _wrap_dist_remote_value_release_cdist_352ddd8b3cac847c(swig_type_1000 arg1);
+extern swig_type_992 _wrap_dist_rpc_call_cdist_352ddd8b3cac847c(swig_type_993 arg1, swig_type_994 arg2, swig_type_995 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_996 _wrap_dist_rpc_begin_cdist_352ddd8b3cac847c(swig_type_997 arg1, swig_type_998 arg2, swig_type_999 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1000 _wrap_dist_rpc_client_methods_cdist_352ddd8b3cac847c(swig_type_1001 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_1002 _wrap_dist_remote_value_get_cdist_352ddd8b3cac847c(swig_type_1003 arg1, swig_type_1004 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_remote_value_ready_cdist_352ddd8b3cac847c(swig_type_1005 arg1);
+extern void _wrap_dist_remote_value_cancel_cdist_352ddd8b3cac847c(swig_type_1006 arg1);
+extern swig_type_1007 _wrap_dist_remote_value_retain_cdist_352ddd8b3cac847c(swig_type_1008 arg1);
+extern void _wrap_dist_remote_value_release_cdist_352ddd8b3cac847c(swig_type_1009 arg1);
 extern void _wrap_dist_server_options_num_threads_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_server_options_num_threads_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_server_options_bind_address_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1001 arg2);
-extern swig_type_1002 _wrap_dist_server_options_bind_address_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1003 arg2);
-extern swig_type_1004 _wrap_dist_server_options_start_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_server_options_max_message_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1005 arg2);
-extern swig_type_1006 _wrap_dist_server_options_max_message_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_server_options_bind_address_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1010 arg2);
+extern swig_type_1011 _wrap_dist_server_options_bind_address_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1012 arg2);
+extern swig_type_1013 _wrap_dist_server_options_start_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_server_options_max_message_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1014 arg2);
+extern swig_type_1015 _wrap_dist_server_options_max_message_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_server_options_count_memory_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_server_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_server_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1007 _wrap_dist_server_create_cdist_352ddd8b3cac847c(swig_type_1008 arg1, swig_type_1009 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1010 _wrap_dist_server_create_local_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_1011 _wrap_dist_server_register_cdist_352ddd8b3cac847c(swig_type_1012 arg1, swig_type_1013 arg2, swig_type_1014 arg3);
-extern swig_type_1015 _wrap_dist_server_register_update_cdist_352ddd8b3cac847c(swig_type_1016 arg1, swig_type_1017 arg2, swig_type_1018 arg3);
-extern swig_type_1019 _wrap_dist_server_start_cdist_352ddd8b3cac847c(swig_type_1020 arg1);
-extern swig_type_1021 _wrap_dist_server_target_cdist_352ddd8b3cac847c(swig_type_1022 arg1);
-extern swig_type_1023 _wrap_dist_server_join_cdist_352ddd8b3cac847c(swig_type_1024 arg1, swig_type_1025 arg2, swig_type_1026 arg3);
-extern void _wrap_dist_server_stop_cdist_352ddd8b3cac847c(swig_type_1027 arg1);
-extern swig_type_1028 _wrap_dist_server_destroy_cdist_352ddd8b3cac847c(swig_type_1029 arg1);
-extern swig_type_1030 _wrap_dist_closure_name_cdist_352ddd8b3cac847c(swig_type_1031 arg1);
-extern swig_type_1032 _wrap_dist_closure_id_cdist_352ddd8b3cac847c(swig_type_1033 arg1);
-extern swig_intgo _wrap_dist_closure_worker_cdist_352ddd8b3cac847c(swig_type_1034 arg1);
-extern swig_type_1035 _wrap_dist_closure_cancel_cdist_352ddd8b3cac847c(swig_type_1036 arg1);
-extern swig_type_1037 _wrap_dist_closure_read_cdist_352ddd8b3cac847c(swig_type_1038 arg1, swig_type_1039 arg2, swig_type_1040 arg3, swig_type_1041 arg4);
-extern swig_type_1042 _wrap_dist_closure_read_rows_cdist_352ddd8b3cac847c(swig_type_1043 arg1, swig_type_1044 arg2, swig_type_1045 arg3, swig_voidp arg4);
-extern swig_type_1046 _wrap_dist_closure_assign_cdist_352ddd8b3cac847c(swig_type_1047 arg1, swig_type_1048 arg2, swig_intgo arg3, swig_type_1049 arg4);
-extern swig_type_1050 _wrap_dist_closure_scatter_cdist_352ddd8b3cac847c(swig_type_1051 arg1, swig_type_1052 arg2, swig_intgo arg3, swig_type_1053 arg4);
-extern swig_type_1054 _wrap_dist_closure_update_cdist_352ddd8b3cac847c(swig_type_1055 arg1, swig_type_1056 arg2, swig_type_1057 arg3, swig_type_1058 arg4, swig_type_1059 arg5);
-extern swig_type_1060 _wrap_dist_closure_per_worker_cdist_352ddd8b3cac847c(swig_type_1061 arg1, swig_type_1062 arg2, swig_voidp arg3);
+extern swig_type_1016 _wrap_dist_server_create_cdist_352ddd8b3cac847c(swig_type_1017 arg1, swig_type_1018 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1019 _wrap_dist_server_create_local_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_1020 _wrap_dist_server_register_cdist_352ddd8b3cac847c(swig_type_1021 arg1, swig_type_1022 arg2, swig_type_1023 arg3);
+extern swig_type_1024 _wrap_dist_server_register_update_cdist_352ddd8b3cac847c(swig_type_1025 arg1, swig_type_1026 arg2, swig_type_1027 arg3);
+extern swig_type_1028 _wrap_dist_server_start_cdist_352ddd8b3cac847c(swig_type_1029 arg1);
+extern swig_type_1030 _wrap_dist_server_target_cdist_352ddd8b3cac847c(swig_type_1031 arg1);
+extern swig_type_1032 _wrap_dist_server_join_cdist_352ddd8b3cac847c(swig_type_1033 arg1, swig_type_1034 arg2, swig_type_1035 arg3);
+extern void _wrap_dist_server_stop_cdist_352ddd8b3cac847c(swig_type_1036 arg1);
+extern swig_type_1037 _wrap_dist_server_destroy_cdist_352ddd8b3cac847c(swig_type_1038 arg1);
+extern swig_type_1039 _wrap_dist_closure_name_cdist_352ddd8b3cac847c(swig_type_1040 arg1);
+extern swig_type_1041 _wrap_dist_closure_id_cdist_352ddd8b3cac847c(swig_type_1042 arg1);
+extern swig_intgo _wrap_dist_closure_worker_cdist_352ddd8b3cac847c(swig_type_1043 arg1);
+extern swig_type_1044 _wrap_dist_closure_cancel_cdist_352ddd8b3cac847c(swig_type_1045 arg1);
+extern swig_type_1046 _wrap_dist_closure_read_cdist_352ddd8b3cac847c(swig_type_1047 arg1, swig_type_1048 arg2, swig_type_1049 arg3, swig_type_1050 arg4);
+extern swig_type_1051 _wrap_dist_closure_read_rows_cdist_352ddd8b3cac847c(swig_type_1052 arg1, swig_type_1053 arg2, swig_type_1054 arg3, swig_voidp arg4);
+extern swig_type_1055 _wrap_dist_closure_assign_cdist_352ddd8b3cac847c(swig_type_1056 arg1, swig_type_1057 arg2, swig_intgo arg3, swig_type_1058 arg4);
+extern swig_type_1059 _wrap_dist_closure_scatter_cdist_352ddd8b3cac847c(swig_type_1060 arg1, swig_type_1061 arg2, swig_intgo arg3, swig_type_1062 arg4);
+extern swig_type_1063 _wrap_dist_closure_update_cdist_352ddd8b3cac847c(swig_type_1064 arg1, swig_type_1065 arg2, swig_type_1066 arg3, swig_type_1067 arg4, swig_type_1068 arg5);
+extern swig_type_1069 _wrap_dist_closure_per_worker_cdist_352ddd8b3cac847c(swig_type_1070 arg1, swig_type_1071 arg2, swig_voidp arg3);
 extern void _wrap_dist_coordinator_options_max_queued_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_queued_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_max_losses_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_losses_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1063 arg2);
-extern swig_type_1064 _wrap_dist_coordinator_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1065 arg2);
-extern swig_type_1066 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1072 arg2);
+extern swig_type_1073 _wrap_dist_coordinator_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1074 arg2);
+extern swig_type_1075 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_coordinator_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_set_partitioner_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1067 arg2);
-extern swig_type_1068 _wrap_dist_coordinator_create_cdist_352ddd8b3cac847c(swig_type_1069 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_destroy_cdist_352ddd8b3cac847c(swig_type_1070 arg1);
+extern void _wrap_dist_coordinator_options_set_partitioner_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1076 arg2);
+extern swig_type_1077 _wrap_dist_coordinator_create_cdist_352ddd8b3cac847c(swig_type_1078 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_destroy_cdist_352ddd8b3cac847c(swig_type_1079 arg1);
 extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1071 arg2);
-extern swig_type_1072 _wrap_dist_ps_variable_options_colocate_with_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1080 arg2);
+extern swig_type_1081 _wrap_dist_ps_variable_options_colocate_with_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_ps_variable_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_set_partitions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1073 arg2, swig_type_1074 arg3);
-extern swig_type_1075 _wrap_dist_coordinator_create_variable_cdist_352ddd8b3cac847c(swig_type_1076 arg1, swig_type_1077 arg2, swig_type_1078 arg3, uintptr_t arg4);
-extern swig_type_1079 _wrap_dist_coordinator_num_variables_cdist_352ddd8b3cac847c(swig_type_1080 arg1);
-extern swig_type_1081 _wrap_dist_coordinator_variable_name_cdist_352ddd8b3cac847c(swig_type_1082 arg1, swig_type_1083 arg2);
-extern swig_type_1084 _wrap_dist_coordinator_variable_spec_cdist_352ddd8b3cac847c(swig_type_1085 arg1, swig_type_1086 arg2, swig_type_1087 arg3, swig_voidp arg4);
-extern swig_type_1088 _wrap_dist_coordinator_variable_part_cdist_352ddd8b3cac847c(swig_type_1089 arg1, swig_type_1090 arg2, swig_type_1091 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_1092 _wrap_dist_coordinator_read_cdist_352ddd8b3cac847c(swig_type_1093 arg1, swig_type_1094 arg2, swig_type_1095 arg3, swig_type_1096 arg4);
-extern swig_type_1097 _wrap_dist_coordinator_read_rows_cdist_352ddd8b3cac847c(swig_type_1098 arg1, swig_type_1099 arg2, swig_type_1100 arg3, swig_voidp arg4);
-extern swig_type_1101 _wrap_dist_coordinator_assign_cdist_352ddd8b3cac847c(swig_type_1102 arg1, swig_type_1103 arg2, swig_intgo arg3, swig_type_1104 arg4);
-extern swig_type_1105 _wrap_dist_coordinator_scatter_cdist_352ddd8b3cac847c(swig_type_1106 arg1, swig_type_1107 arg2, swig_intgo arg3, swig_type_1108 arg4);
-extern swig_type_1109 _wrap_dist_coordinator_update_cdist_352ddd8b3cac847c(swig_type_1110 arg1, swig_type_1111 arg2, swig_type_1112 arg3, swig_type_1113 arg4, swig_type_1114 arg5);
-extern swig_type_1115 _wrap_dist_coordinator_save_cdist_352ddd8b3cac847c(swig_type_1116 arg1, swig_type_1117 arg2);
-extern swig_type_1118 _wrap_dist_coordinator_restore_cdist_352ddd8b3cac847c(swig_type_1119 arg1, swig_type_1120 arg2, swig_voidp arg3);
-extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1121 arg2);
-extern swig_type_1122 _wrap_dist_schedule_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_schedule_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1123 arg2);
-extern swig_type_1124 _wrap_dist_schedule_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_set_partitions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1082 arg2, swig_type_1083 arg3);
+extern swig_type_1084 _wrap_dist_coordinator_create_variable_cdist_352ddd8b3cac847c(swig_type_1085 arg1, swig_type_1086 arg2, swig_type_1087 arg3, uintptr_t arg4);
+extern swig_type_1088 _wrap_dist_coordinator_num_variables_cdist_352ddd8b3cac847c(swig_type_1089 arg1);
+extern swig_type_1090 _wrap_dist_coordinator_variable_name_cdist_352ddd8b3cac847c(swig_type_1091 arg1, swig_type_1092 arg2);
+extern swig_type_1093 _wrap_dist_coordinator_variable_spec_cdist_352ddd8b3cac847c(swig_type_1094 arg1, swig_type_1095 arg2, swig_type_1096 arg3, swig_voidp arg4);
+extern swig_type_1097 _wrap_dist_coordinator_variable_part_cdist_352ddd8b3cac847c(swig_type_1098 arg1, swig_type_1099 arg2, swig_type_1100 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_1101 _wrap_dist_coordinator_read_cdist_352ddd8b3cac847c(swig_type_1102 arg1, swig_type_1103 arg2, swig_type_1104 arg3, swig_type_1105 arg4);
+extern swig_type_1106 _wrap_dist_coordinator_read_rows_cdist_352ddd8b3cac847c(swig_type_1107 arg1, swig_type_1108 arg2, swig_type_1109 arg3, swig_voidp arg4);
+extern swig_type_1110 _wrap_dist_coordinator_assign_cdist_352ddd8b3cac847c(swig_type_1111 arg1, swig_type_1112 arg2, swig_intgo arg3, swig_type_1113 arg4);
+extern swig_type_1114 _wrap_dist_coordinator_scatter_cdist_352ddd8b3cac847c(swig_type_1115 arg1, swig_type_1116 arg2, swig_intgo arg3, swig_type_1117 arg4);
+extern swig_type_1118 _wrap_dist_coordinator_update_cdist_352ddd8b3cac847c(swig_type_1119 arg1, swig_type_1120 arg2, swig_type_1121 arg3, swig_type_1122 arg4, swig_type_1123 arg5);
+extern swig_type_1124 _wrap_dist_coordinator_save_cdist_352ddd8b3cac847c(swig_type_1125 arg1, swig_type_1126 arg2);
+extern swig_type_1127 _wrap_dist_coordinator_restore_cdist_352ddd8b3cac847c(swig_type_1128 arg1, swig_type_1129 arg2, swig_voidp arg3);
+extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1130 arg2);
+extern swig_type_1131 _wrap_dist_schedule_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_schedule_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1132 arg2);
+extern swig_type_1133 _wrap_dist_schedule_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_schedule_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_schedule_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1125 _wrap_dist_coordinator_schedule_cdist_352ddd8b3cac847c(swig_type_1126 arg1, swig_type_1127 arg2, swig_type_1128 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1129 _wrap_dist_coordinator_join_cdist_352ddd8b3cac847c(swig_type_1130 arg1, swig_type_1131 arg2, swig_type_1132 arg3);
-extern swig_type_1133 _wrap_dist_coordinator_done_cdist_352ddd8b3cac847c(swig_type_1134 arg1, swig_voidp arg2);
-extern swig_type_1135 _wrap_dist_coordinator_create_per_worker_cdist_352ddd8b3cac847c(swig_type_1136 arg1, swig_type_1137 arg2, swig_type_1138 arg3, swig_type_1139 arg4);
+extern swig_type_1134 _wrap_dist_coordinator_schedule_cdist_352ddd8b3cac847c(swig_type_1135 arg1, swig_type_1136 arg2, swig_type_1137 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1138 _wrap_dist_coordinator_join_cdist_352ddd8b3cac847c(swig_type_1139 arg1, swig_type_1140 arg2, swig_type_1141 arg3);
+extern swig_type_1142 _wrap_dist_coordinator_done_cdist_352ddd8b3cac847c(swig_type_1143 arg1, swig_voidp arg2);
+extern swig_type_1144 _wrap_dist_coordinator_create_per_worker_cdist_352ddd8b3cac847c(swig_type_1145 arg1, swig_type_1146 arg2, swig_type_1147 arg3, swig_type_1148 arg4);
 extern void _wrap_dist_coordinator_stats_num_ps_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_num_workers_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_workers_up_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_queued_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1140 arg2);
-extern swig_type_1141 _wrap_dist_coordinator_stats_queued_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1142 arg2);
-extern swig_type_1143 _wrap_dist_coordinator_stats_in_flight_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1144 arg2);
-extern swig_type_1145 _wrap_dist_coordinator_stats_scheduled_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_completed_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1146 arg2);
-extern swig_type_1147 _wrap_dist_coordinator_stats_completed_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_failed_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1148 arg2);
-extern swig_type_1149 _wrap_dist_coordinator_stats_failed_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1150 arg2);
-extern swig_type_1151 _wrap_dist_coordinator_stats_cancelled_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_losses_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1152 arg2);
-extern swig_type_1153 _wrap_dist_coordinator_stats_losses_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_mark_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1154 arg2);
-extern swig_type_1155 _wrap_dist_coordinator_stats_mark_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1156 arg2);
-extern swig_type_1157 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1158 arg2);
-extern swig_type_1159 _wrap_dist_coordinator_stats_bytes_received_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_queued_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1149 arg2);
+extern swig_type_1150 _wrap_dist_coordinator_stats_queued_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1151 arg2);
+extern swig_type_1152 _wrap_dist_coordinator_stats_in_flight_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1153 arg2);
+extern swig_type_1154 _wrap_dist_coordinator_stats_scheduled_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_completed_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1155 arg2);
+extern swig_type_1156 _wrap_dist_coordinator_stats_completed_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_failed_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1157 arg2);
+extern swig_type_1158 _wrap_dist_coordinator_stats_failed_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1159 arg2);
+extern swig_type_1160 _wrap_dist_coordinator_stats_cancelled_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_losses_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1161 arg2);
+extern swig_type_1162 _wrap_dist_coordinator_stats_losses_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_mark_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1163 arg2);
+extern swig_type_1164 _wrap_dist_coordinator_stats_mark_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1165 arg2);
+extern swig_type_1166 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1167 arg2);
+extern swig_type_1168 _wrap_dist_coordinator_stats_bytes_received_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_coordinator_stats_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1160 _wrap_dist_coordinator_query_cdist_352ddd8b3cac847c(swig_type_1161 arg1, uintptr_t arg2);
+extern swig_type_1169 _wrap_dist_coordinator_query_cdist_352ddd8b3cac847c(swig_type_1170 arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_topology_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1162 _wrap_dist_topology_create_cdist_352ddd8b3cac847c(swig_type_1163 arg1, swig_type_1164 arg2, swig_type_1165 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_352ddd8b3cac847c(swig_type_1166 arg1);
-extern swig_type_1167 _wrap_dist_device_assignment_build_cdist_352ddd8b3cac847c(swig_type_1168 arg1, swig_type_1169 arg2, swig_type_1170 arg3, swig_type_1171 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_352ddd8b3cac847c(swig_type_1172 arg1);
-extern swig_type_1173 _wrap_dist_topology_from_host_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_352ddd8b3cac847c(swig_type_1174 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_352ddd8b3cac847c(swig_type_1175 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_352ddd8b3cac847c(swig_type_1176 arg1);
-extern swig_type_1177 _wrap_dist_topology_num_missing_devices_cdist_352ddd8b3cac847c(swig_type_1178 arg1);
-extern swig_type_1179 _wrap_dist_topology_task_at_cdist_352ddd8b3cac847c(swig_type_1180 arg1, swig_type_1181 arg2, swig_voidp arg3);
-extern swig_type_1182 _wrap_dist_topology_device_at_cdist_352ddd8b3cac847c(swig_type_1183 arg1, swig_type_1184 arg2, swig_voidp arg3);
-extern swig_type_1185 _wrap_dist_topology_cpu_at_cdist_352ddd8b3cac847c(swig_type_1186 arg1, swig_type_1187 arg2, swig_voidp arg3);
-extern swig_type_1188 _wrap_dist_topology_device_name_at_cdist_352ddd8b3cac847c(swig_type_1189 arg1, swig_type_1190 arg2, swig_type_1191 arg3, swig_type_1192 arg4, swig_type_1193 arg5);
-extern swig_type_1194 _wrap_dist_topology_host_name_at_cdist_352ddd8b3cac847c(swig_type_1195 arg1, swig_type_1196 arg2, swig_type_1197 arg3, swig_type_1198 arg4, swig_type_1199 arg5);
-extern swig_type_1200 _wrap_dist_device_assignment_create_cdist_352ddd8b3cac847c(swig_type_1201 arg1, swig_type_1202 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1203 arg5, swig_voidp arg6);
-extern swig_type_1204 _wrap_dist_device_assignment_create_single_cdist_352ddd8b3cac847c(swig_type_1205 arg1, swig_voidp arg2);
-extern swig_type_1206 _wrap_dist_device_assignment_topology_cdist_352ddd8b3cac847c(swig_type_1207 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_352ddd8b3cac847c(swig_type_1208 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_352ddd8b3cac847c(swig_type_1209 arg1);
-extern swig_type_1210 _wrap_dist_device_assignment_device_cdist_352ddd8b3cac847c(swig_type_1211 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1212 _wrap_dist_device_assignment_device_name_cdist_352ddd8b3cac847c(swig_type_1213 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1214 arg4, swig_type_1215 arg5, swig_type_1216 arg6);
-extern swig_type_1217 _wrap_dist_device_assignment_host_name_cdist_352ddd8b3cac847c(swig_type_1218 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1219 arg4, swig_type_1220 arg5, swig_type_1221 arg6);
+extern swig_type_1171 _wrap_dist_topology_create_cdist_352ddd8b3cac847c(swig_type_1172 arg1, swig_type_1173 arg2, swig_type_1174 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_352ddd8b3cac847c(swig_type_1175 arg1);
+extern swig_type_1176 _wrap_dist_device_assignment_build_cdist_352ddd8b3cac847c(swig_type_1177 arg1, swig_type_1178 arg2, swig_type_1179 arg3, swig_type_1180 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_352ddd8b3cac847c(swig_type_1181 arg1);
+extern swig_type_1182 _wrap_dist_topology_from_host_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_352ddd8b3cac847c(swig_type_1183 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_352ddd8b3cac847c(swig_type_1184 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_352ddd8b3cac847c(swig_type_1185 arg1);
+extern swig_type_1186 _wrap_dist_topology_num_missing_devices_cdist_352ddd8b3cac847c(swig_type_1187 arg1);
+extern swig_type_1188 _wrap_dist_topology_task_at_cdist_352ddd8b3cac847c(swig_type_1189 arg1, swig_type_1190 arg2, swig_voidp arg3);
+extern swig_type_1191 _wrap_dist_topology_device_at_cdist_352ddd8b3cac847c(swig_type_1192 arg1, swig_type_1193 arg2, swig_voidp arg3);
+extern swig_type_1194 _wrap_dist_topology_cpu_at_cdist_352ddd8b3cac847c(swig_type_1195 arg1, swig_type_1196 arg2, swig_voidp arg3);
+extern swig_type_1197 _wrap_dist_topology_device_name_at_cdist_352ddd8b3cac847c(swig_type_1198 arg1, swig_type_1199 arg2, swig_type_1200 arg3, swig_type_1201 arg4, swig_type_1202 arg5);
+extern swig_type_1203 _wrap_dist_topology_host_name_at_cdist_352ddd8b3cac847c(swig_type_1204 arg1, swig_type_1205 arg2, swig_type_1206 arg3, swig_type_1207 arg4, swig_type_1208 arg5);
+extern swig_type_1209 _wrap_dist_device_assignment_create_cdist_352ddd8b3cac847c(swig_type_1210 arg1, swig_type_1211 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1212 arg5, swig_voidp arg6);
+extern swig_type_1213 _wrap_dist_device_assignment_create_single_cdist_352ddd8b3cac847c(swig_type_1214 arg1, swig_voidp arg2);
+extern swig_type_1215 _wrap_dist_device_assignment_topology_cdist_352ddd8b3cac847c(swig_type_1216 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_352ddd8b3cac847c(swig_type_1217 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_352ddd8b3cac847c(swig_type_1218 arg1);
+extern swig_type_1219 _wrap_dist_device_assignment_device_cdist_352ddd8b3cac847c(swig_type_1220 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1221 _wrap_dist_device_assignment_device_name_cdist_352ddd8b3cac847c(swig_type_1222 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1223 arg4, swig_type_1224 arg5, swig_type_1225 arg6);
+extern swig_type_1226 _wrap_dist_device_assignment_host_name_cdist_352ddd8b3cac847c(swig_type_1227 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1228 arg4, swig_type_1229 arg5, swig_type_1230 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
@@ -2438,98 +2464,98 @@ extern void _wrap_dist_partition_spmd_set_cdist_352ddd8b3cac847c(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_partition_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1222 arg2, swig_type_1223 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1224 arg2, swig_type_1225 arg3);
-extern swig_type_1226 _wrap_dist_partition_check_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1231 arg2, swig_type_1232 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1233 arg2, swig_type_1234 arg3);
+extern swig_type_1235 _wrap_dist_partition_check_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_split_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1227 _wrap_dist_assign_to_logical_device_cdist_352ddd8b3cac847c(swig_type_1228 arg1, swig_type_1229 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1230 _wrap_dist_replicate_to_logical_devices_cdist_352ddd8b3cac847c(swig_type_1231 arg1, swig_type_1232 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_352ddd8b3cac847c(swig_type_1233 arg1);
-extern swig_type_1234 _wrap_dist_strategy_device_assignment_cdist_352ddd8b3cac847c(swig_type_1235 arg1);
-extern swig_type_1236 _wrap_dist_value_partition_cdist_352ddd8b3cac847c(swig_type_1237 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1238 arg2);
-extern swig_type_1239 _wrap_dist_devices_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1240 arg2);
-extern swig_type_1241 _wrap_dist_devices_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_1236 _wrap_dist_assign_to_logical_device_cdist_352ddd8b3cac847c(swig_type_1237 arg1, swig_type_1238 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1239 _wrap_dist_replicate_to_logical_devices_cdist_352ddd8b3cac847c(swig_type_1240 arg1, swig_type_1241 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_352ddd8b3cac847c(swig_type_1242 arg1);
+extern swig_type_1243 _wrap_dist_strategy_device_assignment_cdist_352ddd8b3cac847c(swig_type_1244 arg1);
+extern swig_type_1245 _wrap_dist_value_partition_cdist_352ddd8b3cac847c(swig_type_1246 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1247 arg2);
+extern swig_type_1248 _wrap_dist_devices_options_timeout_ns_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1249 arg2);
+extern swig_type_1250 _wrap_dist_devices_options_cancel_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_devices_options_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1242 _wrap_dist_run_on_devices_cdist_352ddd8b3cac847c(swig_type_1243 arg1, swig_type_1244 arg2, swig_type_1245 arg3, swig_type_1246 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_352ddd8b3cac847c(swig_type_1247 arg1);
-extern swig_type_1248 _wrap_dist_device_axis_cdist_352ddd8b3cac847c(swig_type_1249 arg1, swig_type_1250 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_1251 _wrap_dist_device_axis_group_cdist_352ddd8b3cac847c(swig_type_1252 arg1, swig_type_1253 arg2, swig_voidp arg3);
+extern swig_type_1251 _wrap_dist_run_on_devices_cdist_352ddd8b3cac847c(swig_type_1252 arg1, swig_type_1253 arg2, swig_type_1254 arg3, swig_type_1255 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_352ddd8b3cac847c(swig_type_1256 arg1);
+extern swig_type_1257 _wrap_dist_device_axis_cdist_352ddd8b3cac847c(swig_type_1258 arg1, swig_type_1259 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_1260 _wrap_dist_device_axis_group_cdist_352ddd8b3cac847c(swig_type_1261 arg1, swig_type_1262 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_dist_halo_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1254 arg2, swig_type_1255 arg3);
-extern void _wrap_dist_halo_set_low_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1256 arg2, swig_type_1257 arg3);
-extern void _wrap_dist_halo_set_high_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1258 arg2, swig_type_1259 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1260 arg2, swig_type_1261 arg3);
-extern swig_type_1262 _wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(swig_type_1263 arg1, swig_type_1264 arg2, uintptr_t arg3, swig_type_1265 arg4, uintptr_t arg5);
-extern swig_type_1266 _wrap_dist_reshard_cdist_352ddd8b3cac847c(swig_type_1267 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1268 arg4, swig_type_1269 arg5, uintptr_t arg6);
-extern swig_type_1270 _wrap_dist_reshard_bytes_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_1271 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_1272 arg2);
-extern swig_type_1273 _wrap_rpc_arguments_cdist_352ddd8b3cac847c(swig_type_1274 arg1, swig_type_1275 arg2, swig_voidp arg3);
-extern swig_type_1276 _wrap_Text_text_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1277 _wrap_Text_explain_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1278 arg2);
-extern swig_type_1279 _wrap_Text_explain_dataset_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1280 arg2);
-extern swig_type_1281 _wrap_Text_explain_topology_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1282 arg2);
-extern swig_type_1283 _wrap_Text_describe_value_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1284 arg2);
-extern swig_type_1285 _wrap_Text_describe_variable_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1286 arg2);
-extern swig_type_1287 _wrap_Text_write_trace_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1288 arg2);
-extern swig_type_1289 _wrap_Text_write_coordinator_trace_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1290 arg2);
-extern swig_type_1291 _wrap_Text_write_server_trace_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1292 arg2);
-extern swig_type_1293 _wrap_Text_write_metrics_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1294 arg2, swig_type_1295 arg3);
-extern swig_type_1296 _wrap_Text_explain_cluster_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1297 arg2);
-extern swig_type_1298 _wrap_Text_expand_host_list_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1299 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1263 arg2, swig_type_1264 arg3);
+extern void _wrap_dist_halo_set_low_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1265 arg2, swig_type_1266 arg3);
+extern void _wrap_dist_halo_set_high_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1267 arg2, swig_type_1268 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1269 arg2, swig_type_1270 arg3);
+extern swig_type_1271 _wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(swig_type_1272 arg1, swig_type_1273 arg2, uintptr_t arg3, swig_type_1274 arg4, uintptr_t arg5);
+extern swig_type_1275 _wrap_dist_reshard_cdist_352ddd8b3cac847c(swig_type_1276 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1277 arg4, swig_type_1278 arg5, uintptr_t arg6);
+extern swig_type_1279 _wrap_dist_reshard_bytes_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_1280 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_352ddd8b3cac847c(swig_intgo arg1, swig_type_1281 arg2);
+extern swig_type_1282 _wrap_rpc_arguments_cdist_352ddd8b3cac847c(swig_type_1283 arg1, swig_type_1284 arg2, swig_voidp arg3);
+extern swig_type_1285 _wrap_Text_text_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_1286 _wrap_Text_explain_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1287 arg2);
+extern swig_type_1288 _wrap_Text_explain_dataset_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1289 arg2);
+extern swig_type_1290 _wrap_Text_explain_topology_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1291 arg2);
+extern swig_type_1292 _wrap_Text_describe_value_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1293 arg2);
+extern swig_type_1294 _wrap_Text_describe_variable_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1295 arg2);
+extern swig_type_1296 _wrap_Text_write_trace_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1297 arg2);
+extern swig_type_1298 _wrap_Text_write_coordinator_trace_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1299 arg2);
+extern swig_type_1300 _wrap_Text_write_server_trace_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1301 arg2);
+extern swig_type_1302 _wrap_Text_write_metrics_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1303 arg2, swig_type_1304 arg3);
+extern swig_type_1305 _wrap_Text_explain_cluster_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1306 arg2);
+extern swig_type_1307 _wrap_Text_expand_host_list_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1308 arg2);
 extern uintptr_t _wrap_new_Text_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_Text_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1300 _wrap_Stragglers_read_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1301 arg2);
-extern swig_type_1302 _wrap_Stragglers_size_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1303 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1304 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1305 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1306 arg2);
-extern swig_type_1307 _wrap_Stragglers_rounds_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1308 arg2);
-extern swig_type_1309 _wrap_Stragglers_times_last_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1310 arg2);
-extern swig_type_1311 _wrap_Stragglers_mean_late_ns_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1312 arg2);
-extern swig_type_1313 _wrap_Stragglers_max_late_ns_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1314 arg2);
-extern swig_type_1315 _wrap_Stragglers_tag_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1316 arg2);
+extern swig_type_1309 _wrap_Stragglers_read_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1310 arg2);
+extern swig_type_1311 _wrap_Stragglers_size_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1312 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1313 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1314 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1315 arg2);
+extern swig_type_1316 _wrap_Stragglers_rounds_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1317 arg2);
+extern swig_type_1318 _wrap_Stragglers_times_last_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1319 arg2);
+extern swig_type_1320 _wrap_Stragglers_mean_late_ns_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1321 arg2);
+extern swig_type_1322 _wrap_Stragglers_max_late_ns_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1323 arg2);
+extern swig_type_1324 _wrap_Stragglers_tag_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1325 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_Stragglers_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1317 _wrap_Numbers_size_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1318 _wrap_Numbers_at_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1319 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1320 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1321 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1322 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1323 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1324 arg2);
-extern swig_type_1325 _wrap_Numbers_device_assignment_coordinates_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1326 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_1327 _wrap_Numbers_device_assignment_lookup_replicas_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1328 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1326 _wrap_Numbers_size_cdist_352ddd8b3cac847c(uintptr_t arg1);
+extern swig_type_1327 _wrap_Numbers_at_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1328 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1329 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1330 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1331 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1332 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1333 arg2);
+extern swig_type_1334 _wrap_Numbers_device_assignment_coordinates_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1335 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1336 _wrap_Numbers_device_assignment_lookup_replicas_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1337 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1329 _wrap_Numbers_partition_shard_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_1330 _wrap_Numbers_value_shard_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1331 arg2, swig_intgo arg3, swig_type_1332 arg4);
-extern swig_type_1333 _wrap_Numbers_device_coordinates_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1334 arg2);
+extern swig_type_1338 _wrap_Numbers_partition_shard_cdist_352ddd8b3cac847c(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_1339 _wrap_Numbers_value_shard_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1340 arg2, swig_intgo arg3, swig_type_1341 arg4);
+extern swig_type_1342 _wrap_Numbers_device_coordinates_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1343 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_Numbers_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1335 _wrap_topology_from_serialized_cdist_352ddd8b3cac847c(swig_type_1336 arg1, swig_type_1337 arg2, swig_voidp arg3);
-extern swig_type_1338 _wrap_split_to_logical_devices_cdist_352ddd8b3cac847c(swig_type_1339 arg1, swig_type_1340 arg2, swig_type_1341 arg3, swig_type_1342 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_352ddd8b3cac847c(swig_type_1343 arg1, swig_type_1344 arg2, swig_type_1345 arg3);
-extern void _wrap_set_number_at_cdist_352ddd8b3cac847c(swig_type_1346 arg1, swig_type_1347 arg2, swig_type_1348 arg3);
-extern void _wrap_Destinations_add_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1349 arg2, swig_type_1350 arg3, swig_type_1351 arg4);
+extern swig_type_1344 _wrap_topology_from_serialized_cdist_352ddd8b3cac847c(swig_type_1345 arg1, swig_type_1346 arg2, swig_voidp arg3);
+extern swig_type_1347 _wrap_split_to_logical_devices_cdist_352ddd8b3cac847c(swig_type_1348 arg1, swig_type_1349 arg2, swig_type_1350 arg3, swig_type_1351 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_352ddd8b3cac847c(swig_type_1352 arg1, swig_type_1353 arg2, swig_type_1354 arg3);
+extern void _wrap_set_number_at_cdist_352ddd8b3cac847c(swig_type_1355 arg1, swig_type_1356 arg2, swig_type_1357 arg3);
+extern void _wrap_Destinations_add_cdist_352ddd8b3cac847c(uintptr_t arg1, swig_type_1358 arg2, swig_type_1359 arg3, swig_type_1360 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_352ddd8b3cac847c(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_352ddd8b3cac847c(void);
 extern void _wrap_delete_Destinations_cdist_352ddd8b3cac847c(uintptr_t arg1);
-extern swig_type_1352 _wrap_quick_all_reduce_cdist_352ddd8b3cac847c(swig_type_1353 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1354 arg4, swig_type_1355 arg5, swig_type_1356 arg6, swig_type_1357 arg7);
-extern swig_type_1358 _wrap_quick_broadcast_cdist_352ddd8b3cac847c(swig_type_1359 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1360 arg4, swig_type_1361 arg5, swig_type_1362 arg6, swig_type_1363 arg7);
-extern swig_type_1364 _wrap_run_until_cdist_352ddd8b3cac847c(swig_type_1365 arg1, swig_type_1366 arg2, swig_type_1367 arg3);
-extern swig_type_1368 _wrap_quick_barrier_cdist_352ddd8b3cac847c(swig_type_1369 arg1, swig_type_1370 arg2, swig_type_1371 arg3);
+extern swig_type_1361 _wrap_quick_all_reduce_cdist_352ddd8b3cac847c(swig_type_1362 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1363 arg4, swig_type_1364 arg5, swig_type_1365 arg6, swig_type_1366 arg7);
+extern swig_type_1367 _wrap_quick_broadcast_cdist_352ddd8b3cac847c(swig_type_1368 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1369 arg4, swig_type_1370 arg5, swig_type_1371 arg6, swig_type_1372 arg7);
+extern swig_type_1373 _wrap_run_until_cdist_352ddd8b3cac847c(swig_type_1374 arg1, swig_type_1375 arg2, swig_type_1376 arg3);
+extern swig_type_1377 _wrap_quick_barrier_cdist_352ddd8b3cac847c(swig_type_1378 arg1, swig_type_1379 arg2, swig_type_1380 arg3);
 #undef intgo
 */
 import "C"
@@ -5994,13 +6020,171 @@ func Dist_cluster_resolver_create_kubernetes(arg1 Dist_kubernetes_options, arg2 
 	return swig_r_1
 }
 
+type SwigcptrDist_rendezvous_options uintptr
+
+func (p SwigcptrDist_rendezvous_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_rendezvous_options) SwigIsDist_rendezvous_options() {
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) SetHas_rank(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_rendezvous_options_has_rank_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) GetHas_rank() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_rendezvous_options_has_rank_get_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) SetRank(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_rendezvous_options_rank_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) GetRank() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_rendezvous_options_rank_get_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) SetSize(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_rendezvous_options_size_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) GetSize() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_rendezvous_options_size_get_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) SetAddress(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_rendezvous_options_address_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) GetAddress() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_rendezvous_options_address_get_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) SetJob_name(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_rendezvous_options_job_name_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) GetJob_name() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_rendezvous_options_job_name_get_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_rendezvous_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_rendezvous_options_timeout_ns_get_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) SetCancel(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_rendezvous_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_rendezvous_options) GetCancel() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_rendezvous_options_cancel_get_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_rendezvous_options() (_swig_ret Dist_rendezvous_options) {
+	var swig_r Dist_rendezvous_options
+	swig_r = (Dist_rendezvous_options)(SwigcptrDist_rendezvous_options(C._wrap_new_dist_rendezvous_options_cdist_352ddd8b3cac847c()))
+	return swig_r
+}
+
+func DeleteDist_rendezvous_options(arg1 Dist_rendezvous_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_rendezvous_options_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_rendezvous_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_rendezvous_options()
+	SetHas_rank(arg2 int)
+	GetHas_rank() (_swig_ret int)
+	SetRank(arg2 int)
+	GetRank() (_swig_ret int)
+	SetSize(arg2 int)
+	GetSize() (_swig_ret int)
+	SetAddress(arg2 string)
+	GetAddress() (_swig_ret string)
+	SetJob_name(arg2 string)
+	GetJob_name() (_swig_ret string)
+	SetTimeout_ns(arg2 int64)
+	GetTimeout_ns() (_swig_ret int64)
+	SetCancel(arg2 int64)
+	GetCancel() (_swig_ret int64)
+}
+
+func Dist_cluster_resolver_create_rendezvous(arg1 Dist_rendezvous_options, arg2 Dist_cluster_resolver_options, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_cluster_resolver_create_rendezvous_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
 func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_cluster_resolver_options, arg4 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_352ddd8b3cac847c(*(*C.swig_type_215)(unsafe.Pointer(&_swig_i_0)), C.swig_type_216(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_352ddd8b3cac847c(*(*C.swig_type_224)(unsafe.Pointer(&_swig_i_0)), C.swig_type_225(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -6016,14 +6200,14 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 
 func Dist_cluster_resolver_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_resolver_destroy_cdist_352ddd8b3cac847c(C.swig_type_217(_swig_i_0))
+	C._wrap_dist_cluster_resolver_destroy_cdist_352ddd8b3cac847c(C.swig_type_226(_swig_i_0))
 }
 
 func Dist_cluster_resolver_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_352ddd8b3cac847c(C.swig_type_219(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_352ddd8b3cac847c(C.swig_type_228(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6040,7 +6224,7 @@ func Dist_cluster_resolver_task_type(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_352ddd8b3cac847c(C.swig_type_221(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_type_223(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_352ddd8b3cac847c(C.swig_type_230(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.swig_type_232(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6058,7 +6242,7 @@ func Dist_cluster_resolver_task_id(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_352ddd8b3cac847c(C.swig_type_225(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_352ddd8b3cac847c(C.swig_type_234(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6075,7 +6259,7 @@ func Dist_cluster_resolver_rpc_layer(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_352ddd8b3cac847c(C.swig_type_227(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_type_229(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_352ddd8b3cac847c(C.swig_type_236(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_238(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6095,7 +6279,7 @@ func Dist_cluster_resolver_environment(arg1 int64, arg2 []byte, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_352ddd8b3cac847c(C.swig_type_231(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), C.swig_type_233(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_352ddd8b3cac847c(C.swig_type_240(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), C.swig_type_242(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6127,7 +6311,7 @@ func Dist_cluster_resolver_master(arg1 int64, arg2 *string, arg3 int, arg4 *stri
 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_352ddd8b3cac847c(C.swig_type_235(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_4)), C.swig_type_239(_swig_i_5))
+	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_352ddd8b3cac847c(C.swig_type_244(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_4)), C.swig_type_248(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6158,7 +6342,7 @@ func Dist_cluster_resolver_num_accelerators(arg1 int64, arg2 *string, arg3 int, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_352ddd8b3cac847c(C.swig_type_241(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_352ddd8b3cac847c(C.swig_type_250(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6177,7 +6361,7 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_352ddd8b3cac847c(C.swig_type_244(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), C.swig_type_246(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_352ddd8b3cac847c(C.swig_type_253(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), C.swig_type_255(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6219,7 +6403,7 @@ func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_cdist_352ddd8b3cac847c(C.swig_type_248(_swig_i_0), C.swig_type_249(_swig_i_1), C.swig_type_250(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_cdist_352ddd8b3cac847c(C.swig_type_257(_swig_i_0), C.swig_type_258(_swig_i_1), C.swig_type_259(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6237,7 +6421,7 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_of_cdist_352ddd8b3cac847c(C.swig_type_252(_swig_i_0), C.swig_type_253(_swig_i_1), C.swig_type_254(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_of_cdist_352ddd8b3cac847c(C.swig_type_261(_swig_i_0), C.swig_type_262(_swig_i_1), C.swig_type_263(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6258,7 +6442,7 @@ func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_submit_cdist_352ddd8b3cac847c(C.swig_type_256(_swig_i_0), C.swig_type_257(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_258(_swig_i_3), C.swig_type_259(_swig_i_4), C.swig_type_260(_swig_i_5), C.swig_type_261(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_submit_cdist_352ddd8b3cac847c(C.swig_type_265(_swig_i_0), C.swig_type_266(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_267(_swig_i_3), C.swig_type_268(_swig_i_4), C.swig_type_269(_swig_i_5), C.swig_type_270(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6280,7 +6464,7 @@ func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, ar
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r_p := C._wrap_batcher_submit_cdist_352ddd8b3cac847c(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_265(_swig_i_3), C.swig_type_266(_swig_i_4), C.swig_type_267(_swig_i_5), C.swig_type_268(_swig_i_6), C.swig_type_269(_swig_i_7), C.swig_voidp(_swig_i_8))
+	swig_r_p := C._wrap_batcher_submit_cdist_352ddd8b3cac847c(C.swig_type_272(_swig_i_0), C.swig_type_273(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_274(_swig_i_3), C.swig_type_275(_swig_i_4), C.swig_type_276(_swig_i_5), C.swig_type_277(_swig_i_6), C.swig_type_278(_swig_i_7), C.swig_voidp(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6303,7 +6487,7 @@ func Dist_version() (_swig_ret int) {
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_352ddd8b3cac847c(*(*C.swig_type_270)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_352ddd8b3cac847c(*(*C.swig_type_279)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6324,7 +6508,7 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_fail_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_fail_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6431,7 +6615,7 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_enum_from_name_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6509,7 +6693,7 @@ func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_277(_swig_i_1))
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
@@ -6522,7 +6706,7 @@ func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6554,7 +6738,7 @@ func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_com
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_281(_swig_i_1))
+	C._wrap_dist_strategy_options_cross_device_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
@@ -6567,7 +6751,7 @@ func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1))
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetDevice_assignment() (_swig_ret int64) {
@@ -6606,7 +6790,7 @@ func (arg1 SwigcptrDist_strategy_options) GetReform() (_swig_ret int) {
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_285(_swig_i_1))
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_294(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64) {
@@ -6619,7 +6803,7 @@ func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1))
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
@@ -6632,7 +6816,7 @@ func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrDist_strategy_options) SetCluster_resolver(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_289(_swig_i_1))
+	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_298(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64) {
@@ -6645,7 +6829,7 @@ func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64
 func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_network_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_291(_swig_i_1))
+	C._wrap_dist_strategy_options_network_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_300(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret int64) {
@@ -6684,7 +6868,7 @@ func (arg1 SwigcptrDist_strategy_options) GetTransport() (_swig_ret int) {
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_staging_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_293(_swig_i_1))
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_302(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
@@ -6697,7 +6881,7 @@ func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrDist_strategy_options) SetBudget(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_budget_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_295(_swig_i_1))
+	C._wrap_dist_strategy_options_budget_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetBudget() (_swig_ret int64) {
@@ -6778,7 +6962,7 @@ func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_297(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_306(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -6788,7 +6972,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), C.swig_type_299(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), C.swig_type_308(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6802,7 +6986,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_2)), C.swig_type_302(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_type_311(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6815,7 +6999,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_cpus_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_1)), C.swig_type_304(_swig_i_2))
+	C._wrap_dist_strategy_options_set_cpus_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_1)), C.swig_type_313(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6825,14 +7009,14 @@ func (arg1 SwigcptrDist_strategy_options) Set_executor(arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_executor_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_305(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_strategy_options_set_executor_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_314(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_1)), C.swig_type_307(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)), C.swig_type_316(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6845,7 +7029,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_308(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -6925,7 +7109,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_352ddd8b3cac847c(C.swig_type_311(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_352ddd8b3cac847c(C.swig_type_320(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6939,7 +7123,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_352ddd8b3cac847c(C.swig_type_313(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_352ddd8b3cac847c(C.swig_type_322(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6953,7 +7137,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_352ddd8b3cac847c(C.swig_type_314(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_352ddd8b3cac847c(C.swig_type_323(_swig_i_0)))
 	return swig_r
 }
 
@@ -6961,7 +7145,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_352ddd8b3cac847c(C.swig_type_316(_swig_i_0), C.swig_type_317(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_352ddd8b3cac847c(C.swig_type_325(_swig_i_0), C.swig_type_326(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6975,7 +7159,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_352ddd8b3cac847c(C.swig_type_318(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_352ddd8b3cac847c(C.swig_type_327(_swig_i_0)))
 	return swig_r
 }
 
@@ -6984,7 +7168,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_352ddd8b3cac847c(C.swig_type_320(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_352ddd8b3cac847c(C.swig_type_329(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -7005,7 +7189,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_352ddd8b3cac847c(C.swig_type_322(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_352ddd8b3cac847c(C.swig_type_331(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -7026,7 +7210,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_352ddd8b3cac847c(*(*C.swig_type_324)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_1)), C.swig_type_326(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_352ddd8b3cac847c(*(*C.swig_type_333)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), C.swig_type_335(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7342,7 +7526,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_352ddd8b3cac847c(C.swig_type_328(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_352ddd8b3cac847c(C.swig_type_337(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7357,7 +7541,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_352ddd8b3cac847c(C.swig_type_330(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_352ddd8b3cac847c(C.swig_type_339(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7386,7 +7570,7 @@ func Dist_budget_create(arg1 Dist_allocator, arg2 int, arg3 *int64) (_swig_ret e
 
 func Dist_budget_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_budget_destroy_cdist_352ddd8b3cac847c(C.swig_type_332(_swig_i_0))
+	C._wrap_dist_budget_destroy_cdist_352ddd8b3cac847c(C.swig_type_341(_swig_i_0))
 }
 
 type SwigcptrDist_network_options uintptr
@@ -7401,7 +7585,7 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_333(_swig_i_1))
+	C._wrap_dist_network_options_credit_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_342(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) GetCredit_bytes() (_swig_ret int64) {
@@ -7453,7 +7637,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_352ddd8b3cac847c(C.swig_type_336(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_352ddd8b3cac847c(C.swig_type_345(_swig_i_0))
 }
 
 type SwigcptrDist_reform_options uintptr
@@ -7481,7 +7665,7 @@ func (arg1 SwigcptrDist_reform_options) GetMin_workers() (_swig_ret int) {
 func (arg1 SwigcptrDist_reform_options) SetWindow_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_window_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_337(_swig_i_1))
+	C._wrap_dist_reform_options_window_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_346(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) GetWindow_ns() (_swig_ret int64) {
@@ -7494,7 +7678,7 @@ func (arg1 SwigcptrDist_reform_options) GetWindow_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_reform_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_339(_swig_i_1))
+	C._wrap_dist_reform_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_348(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7530,7 +7714,7 @@ func Dist_strategy_reform(arg1 int64, arg2 Dist_reform_options) (_swig_ret error
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_reform_cdist_352ddd8b3cac847c(C.swig_type_342(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_cdist_352ddd8b3cac847c(C.swig_type_351(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7545,7 +7729,7 @@ func Dist_strategy_reform_due(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_352ddd8b3cac847c(C.swig_type_344(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_352ddd8b3cac847c(C.swig_type_353(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7568,7 +7752,7 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_345(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_354(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7607,7 +7791,7 @@ func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret i
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_347(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_356(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
@@ -7646,7 +7830,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_352ddd8b3cac847c(C.swig_type_350(_swig_i_0), C.swig_type_351(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_352ddd8b3cac847c(C.swig_type_359(_swig_i_0), C.swig_type_360(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7665,7 +7849,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_352ddd8b3cac847c(C.swig_type_353(_swig_i_0), C.swig_type_354(_swig_i_1), C.swig_type_355(_swig_i_2), C.swig_type_356(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_352ddd8b3cac847c(C.swig_type_362(_swig_i_0), C.swig_type_363(_swig_i_1), C.swig_type_364(_swig_i_2), C.swig_type_365(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7679,21 +7863,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_352ddd8b3cac847c(C.swig_type_357(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_352ddd8b3cac847c(C.swig_type_366(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_352ddd8b3cac847c(C.swig_type_358(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_352ddd8b3cac847c(C.swig_type_367(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_352ddd8b3cac847c(C.swig_type_360(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_352ddd8b3cac847c(C.swig_type_369(_swig_i_0)))
 	return swig_r
 }
 
@@ -7704,7 +7888,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_352ddd8b3cac847c(C.swig_type_362(_swig_i_0), C.swig_type_363(_swig_i_1), C.swig_type_364(_swig_i_2), C.swig_type_365(_swig_i_3), C.swig_type_366(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_352ddd8b3cac847c(C.swig_type_371(_swig_i_0), C.swig_type_372(_swig_i_1), C.swig_type_373(_swig_i_2), C.swig_type_374(_swig_i_3), C.swig_type_375(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7722,7 +7906,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_352ddd8b3cac847c(C.swig_type_368(_swig_i_0), C.swig_type_369(_swig_i_1), C.swig_type_370(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_352ddd8b3cac847c(C.swig_type_377(_swig_i_0), C.swig_type_378(_swig_i_1), C.swig_type_379(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7738,7 +7922,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_352ddd8b3cac847c(C.swig_type_372(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_352ddd8b3cac847c(C.swig_type_381(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7753,7 +7937,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_352ddd8b3cac847c(C.swig_type_374(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_352ddd8b3cac847c(C.swig_type_383(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7767,7 +7951,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_352ddd8b3cac847c(C.swig_type_376(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_352ddd8b3cac847c(C.swig_type_385(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7781,7 +7965,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_352ddd8b3cac847c(C.swig_type_378(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_352ddd8b3cac847c(C.swig_type_387(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7811,7 +7995,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_352ddd8b3cac847c(C.swig_type_381(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_352ddd8b3cac847c(C.swig_type_390(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7828,13 +8012,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_352ddd8b3cac847c(C.swig_type_383(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_352ddd8b3cac847c(C.swig_type_392(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_352ddd8b3cac847c(C.swig_type_384(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_352ddd8b3cac847c(C.swig_type_393(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -7862,7 +8046,7 @@ func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -7881,7 +8065,7 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_387(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_396(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
@@ -7894,7 +8078,7 @@ func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_389(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_398(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
@@ -7907,7 +8091,7 @@ func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_391(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_400(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
@@ -7946,7 +8130,7 @@ func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_393(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_402(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -7972,7 +8156,7 @@ func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_404(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
@@ -7985,7 +8169,7 @@ func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_397(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_406(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
@@ -8010,7 +8194,7 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_1)), C.swig_type_400(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_1)), C.swig_type_409(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8019,14 +8203,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_410(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.swig_type_403(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1)), C.swig_type_412(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8084,7 +8268,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_352ddd8b3cac847c(C.swig_type_406(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_3)), C.swig_type_409(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_352ddd8b3cac847c(C.swig_type_415(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_3)), C.swig_type_418(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8110,7 +8294,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(C.swig_type_411(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_4)), C.swig_type_414(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(C.swig_type_420(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_4)), C.swig_type_423(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8135,7 +8319,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(C.swig_type_416(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_3)), C.swig_type_419(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(C.swig_type_425(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_3)), C.swig_type_428(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8159,7 +8343,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_352ddd8b3cac847c(C.swig_type_421(_swig_i_0), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_2)), C.swig_type_424(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_352ddd8b3cac847c(C.swig_type_430(_swig_i_0), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_2)), C.swig_type_433(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8184,7 +8368,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(C.swig_type_426(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3)), C.swig_type_429(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(C.swig_type_435(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_3)), C.swig_type_438(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8209,7 +8393,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_352ddd8b3cac847c(C.swig_type_431(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_3)), C.swig_type_434(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_352ddd8b3cac847c(C.swig_type_440(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_3)), C.swig_type_443(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8234,7 +8418,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(C.swig_type_436(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_3)), C.swig_type_439(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(C.swig_type_445(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_3)), C.swig_type_448(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8258,7 +8442,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_352ddd8b3cac847c(C.swig_type_441(_swig_i_0), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_2)), C.swig_type_444(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_352ddd8b3cac847c(C.swig_type_450(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_2)), C.swig_type_453(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8284,7 +8468,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_352ddd8b3cac847c(C.swig_type_446(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_4)), C.swig_type_449(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_352ddd8b3cac847c(C.swig_type_455(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_4)), C.swig_type_458(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8310,7 +8494,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_352ddd8b3cac847c(C.swig_type_451(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_4)), C.swig_type_454(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_352ddd8b3cac847c(C.swig_type_460(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_4)), C.swig_type_463(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8331,7 +8515,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_352ddd8b3cac847c(C.swig_type_456(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_352ddd8b3cac847c(C.swig_type_465(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8349,7 +8533,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_352ddd8b3cac847c(C.swig_type_458(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_459(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_352ddd8b3cac847c(C.swig_type_467(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_468(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8366,7 +8550,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_352ddd8b3cac847c(C.swig_type_461(_swig_i_0), C.swig_type_462(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_352ddd8b3cac847c(C.swig_type_470(_swig_i_0), C.swig_type_471(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8383,7 +8567,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_352ddd8b3cac847c(C.swig_type_464(_swig_i_0), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_1)), C.swig_type_466(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_352ddd8b3cac847c(C.swig_type_473(_swig_i_0), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_1)), C.swig_type_475(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8400,7 +8584,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_352ddd8b3cac847c(C.swig_type_468(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_352ddd8b3cac847c(C.swig_type_477(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8414,7 +8598,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_352ddd8b3cac847c(C.swig_type_469(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_352ddd8b3cac847c(C.swig_type_478(_swig_i_0)))
 	return swig_r
 }
 
@@ -8422,7 +8606,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_352ddd8b3cac847c(C.swig_type_470(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_352ddd8b3cac847c(C.swig_type_479(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -8451,7 +8635,7 @@ func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_471(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_480(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
@@ -8464,7 +8648,7 @@ func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret in
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_473(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_482(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
@@ -8604,7 +8788,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_1)), C.swig_type_477(_swig_i_2), C.swig_type_478(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_1)), C.swig_type_486(_swig_i_2), C.swig_type_487(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8613,7 +8797,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_479(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_488(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
@@ -8654,7 +8838,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(C.swig_type_481(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_482)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_483)(unsafe.Pointer(&_swig_i_3)), C.swig_type_484(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(C.swig_type_490(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_492)(unsafe.Pointer(&_swig_i_3)), C.swig_type_493(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8676,7 +8860,7 @@ func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 [
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_1)), C.swig_type_487(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_1)), C.swig_type_496(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8694,7 +8878,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_352ddd8b3cac847c(C.swig_type_489(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_352ddd8b3cac847c(C.swig_type_498(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8709,7 +8893,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_352ddd8b3cac847c(C.swig_type_491(_swig_i_0), C.swig_type_492(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_352ddd8b3cac847c(C.swig_type_500(_swig_i_0), C.swig_type_501(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8726,7 +8910,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_352ddd8b3cac847c(*(*C.swig_type_494)(unsafe.Pointer(&_swig_i_0)), C.swig_type_495(_swig_i_1), C.swig_type_496(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_352ddd8b3cac847c(*(*C.swig_type_503)(unsafe.Pointer(&_swig_i_0)), C.swig_type_504(_swig_i_1), C.swig_type_505(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -8743,7 +8927,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_352ddd8b3cac847c(C.swig_type_498(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_352ddd8b3cac847c(C.swig_type_507(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8756,13 +8940,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_352ddd8b3cac847c(C.swig_type_499(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_352ddd8b3cac847c(C.swig_type_508(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_352ddd8b3cac847c(C.swig_type_501(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_352ddd8b3cac847c(C.swig_type_510(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8777,7 +8961,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_352ddd8b3cac847c(C.swig_type_503(_swig_i_0), C.swig_type_504(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_352ddd8b3cac847c(C.swig_type_512(_swig_i_0), C.swig_type_513(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8827,7 +9011,7 @@ func (arg1 SwigcptrDist_instances_options) GetHelper_threads() (_swig_ret int) {
 func (arg1 SwigcptrDist_instances_options) SetMax_queued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_queued_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_505(_swig_i_1))
+	C._wrap_dist_instances_options_max_queued_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_514(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
@@ -8840,7 +9024,7 @@ func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
 func (arg1 SwigcptrDist_instances_options) SetSpin_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_spin_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_507(_swig_i_1))
+	C._wrap_dist_instances_options_spin_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_516(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
@@ -8853,7 +9037,7 @@ func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_instances_options) SetStuck_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_stuck_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_509(_swig_i_1))
+	C._wrap_dist_instances_options_stuck_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_518(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetStuck_ns() (_swig_ret int64) {
@@ -8892,7 +9076,7 @@ func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_instances_options_set_functions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_511(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_instances_options_set_functions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_520(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_instances_options interface {
@@ -8915,7 +9099,7 @@ func Dist_instances_open(arg1 int64, arg2 Dist_instances_options) (_swig_ret err
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_instances_open_cdist_352ddd8b3cac847c(C.swig_type_513(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_open_cdist_352ddd8b3cac847c(C.swig_type_522(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8930,7 +9114,7 @@ func Dist_instances_close(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_instances_close_cdist_352ddd8b3cac847c(C.swig_type_515(_swig_i_0), C.swig_type_516(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_close_cdist_352ddd8b3cac847c(C.swig_type_524(_swig_i_0), C.swig_type_525(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8945,7 +9129,7 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_serve_cdist_352ddd8b3cac847c(C.swig_type_518(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_serve_cdist_352ddd8b3cac847c(C.swig_type_527(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8959,14 +9143,14 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_instance_state(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instance_state_cdist_352ddd8b3cac847c(C.swig_type_520(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instance_state_cdist_352ddd8b3cac847c(C.swig_type_529(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_check(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_check_cdist_352ddd8b3cac847c(C.swig_type_522(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_check_cdist_352ddd8b3cac847c(C.swig_type_531(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8980,7 +9164,7 @@ func Dist_replica_check(arg1 int64) (_swig_ret error) {
 func Dist_work_user_data(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_work_user_data_cdist_352ddd8b3cac847c(C.swig_type_524(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_work_user_data_cdist_352ddd8b3cac847c(C.swig_type_533(_swig_i_0)))
 	return swig_r
 }
 
@@ -9004,7 +9188,7 @@ func Dist_completions_next(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_completions_next_cdist_352ddd8b3cac847c(C.swig_type_527(_swig_i_0), C.swig_type_528(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_completions_next_cdist_352ddd8b3cac847c(C.swig_type_536(_swig_i_0), C.swig_type_537(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9019,7 +9203,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_completions_descriptor_cdist_352ddd8b3cac847c(C.swig_type_530(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_completions_descriptor_cdist_352ddd8b3cac847c(C.swig_type_539(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9032,7 +9216,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 
 func Dist_completions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_completions_destroy_cdist_352ddd8b3cac847c(C.swig_type_531(_swig_i_0))
+	C._wrap_dist_completions_destroy_cdist_352ddd8b3cac847c(C.swig_type_540(_swig_i_0))
 }
 
 type SwigcptrDist_batcher_options uintptr
@@ -9060,7 +9244,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_items() (_swig_ret int) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_delay_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_532(_swig_i_1))
+	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_541(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
@@ -9073,7 +9257,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_waiting(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_waiting_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_534(_swig_i_1))
+	C._wrap_dist_batcher_options_max_waiting_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_543(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
@@ -9086,7 +9270,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_536(_swig_i_1))
+	C._wrap_dist_batcher_options_max_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_545(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_bytes() (_swig_ret int64) {
@@ -9137,7 +9321,7 @@ func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_options_set_buckets_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_1)), C.swig_type_539(_swig_i_2))
+	C._wrap_dist_batcher_options_set_buckets_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_547)(unsafe.Pointer(&_swig_i_1)), C.swig_type_548(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9173,7 +9357,7 @@ func Dist_batcher_create(arg1 int64, arg2 int64, arg3 Dist_batcher_options, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_batcher_create_cdist_352ddd8b3cac847c(C.swig_type_541(_swig_i_0), C.swig_type_542(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_batcher_create_cdist_352ddd8b3cac847c(C.swig_type_550(_swig_i_0), C.swig_type_551(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9188,13 +9372,13 @@ func Dist_batcher_count(arg1 int64, arg2 *int64, arg3 *int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_count_cdist_352ddd8b3cac847c(C.swig_type_543(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
+	C._wrap_dist_batcher_count_cdist_352ddd8b3cac847c(C.swig_type_552(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
 }
 
 func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_batcher_destroy_cdist_352ddd8b3cac847c(C.swig_type_545(_swig_i_0))
+	swig_r_p := C._wrap_dist_batcher_destroy_cdist_352ddd8b3cac847c(C.swig_type_554(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9208,14 +9392,14 @@ func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 func Dist_batch_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_size_cdist_352ddd8b3cac847c(C.swig_type_547(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_size_cdist_352ddd8b3cac847c(C.swig_type_556(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_batch_bucket(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_352ddd8b3cac847c(C.swig_type_549(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_352ddd8b3cac847c(C.swig_type_558(_swig_i_0)))
 	return swig_r
 }
 
@@ -9223,7 +9407,7 @@ func Dist_batch_user_data(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_352ddd8b3cac847c(C.swig_type_551(_swig_i_0), C.swig_type_552(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_352ddd8b3cac847c(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1)))
 	return swig_r
 }
 
@@ -9231,7 +9415,7 @@ func Dist_batch_state(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_state_cdist_352ddd8b3cac847c(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_state_cdist_352ddd8b3cac847c(C.swig_type_563(_swig_i_0), C.swig_type_564(_swig_i_1)))
 	return swig_r
 }
 
@@ -9239,14 +9423,14 @@ func Dist_batch_set_state(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_set_state_cdist_352ddd8b3cac847c(C.swig_type_556(_swig_i_0), C.swig_type_557(_swig_i_1), C.swig_type_558(_swig_i_2))
+	C._wrap_dist_batch_set_state_cdist_352ddd8b3cac847c(C.swig_type_565(_swig_i_0), C.swig_type_566(_swig_i_1), C.swig_type_567(_swig_i_2))
 }
 
 func Dist_batch_check(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_batch_check_cdist_352ddd8b3cac847c(C.swig_type_560(_swig_i_0), C.swig_type_561(_swig_i_1))
+	swig_r_p := C._wrap_dist_batch_check_cdist_352ddd8b3cac847c(C.swig_type_569(_swig_i_0), C.swig_type_570(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9262,7 +9446,7 @@ func Dist_batch_emit(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_batch_emit_cdist_352ddd8b3cac847c(C.swig_type_563(_swig_i_0), C.swig_type_564(_swig_i_1), C.swig_type_565(_swig_i_2))
+	swig_r_p := C._wrap_dist_batch_emit_cdist_352ddd8b3cac847c(C.swig_type_572(_swig_i_0), C.swig_type_573(_swig_i_1), C.swig_type_574(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9277,7 +9461,7 @@ func Dist_batch_end(arg1 int64, arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_end_cdist_352ddd8b3cac847c(C.swig_type_566(_swig_i_0), C.swig_type_567(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_batch_end_cdist_352ddd8b3cac847c(C.swig_type_575(_swig_i_0), C.swig_type_576(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func Dist_work_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
@@ -9285,7 +9469,7 @@ func Dist_work_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_work_take_cdist_352ddd8b3cac847c(C.swig_type_569(_swig_i_0), C.swig_type_570(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_work_take_cdist_352ddd8b3cac847c(C.swig_type_578(_swig_i_0), C.swig_type_579(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9316,7 +9500,7 @@ func Dist_versions_publish(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_publish_cdist_352ddd8b3cac847c(C.swig_type_573(_swig_i_0), C.swig_type_574(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_publish_cdist_352ddd8b3cac847c(C.swig_type_582(_swig_i_0), C.swig_type_583(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9333,7 +9517,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_replica_version_cdist_352ddd8b3cac847c(C.swig_type_576(_swig_i_0), C.swig_type_577(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_replica_version_cdist_352ddd8b3cac847c(C.swig_type_585(_swig_i_0), C.swig_type_586(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9347,7 +9531,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 func Dist_versions_latest(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_352ddd8b3cac847c(C.swig_type_579(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_352ddd8b3cac847c(C.swig_type_588(_swig_i_0)))
 	return swig_r
 }
 
@@ -9356,7 +9540,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_await_cdist_352ddd8b3cac847c(C.swig_type_581(_swig_i_0), C.swig_type_582(_swig_i_1), C.swig_type_583(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_await_cdist_352ddd8b3cac847c(C.swig_type_590(_swig_i_0), C.swig_type_591(_swig_i_1), C.swig_type_592(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9369,7 +9553,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_versions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_versions_destroy_cdist_352ddd8b3cac847c(C.swig_type_584(_swig_i_0))
+	C._wrap_dist_versions_destroy_cdist_352ddd8b3cac847c(C.swig_type_593(_swig_i_0))
 }
 
 func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
@@ -9377,7 +9561,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_352ddd8b3cac847c(C.swig_type_586(_swig_i_0), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_352ddd8b3cac847c(C.swig_type_595(_swig_i_0), *(*C.swig_type_596)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9397,7 +9581,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_352ddd8b3cac847c(C.swig_type_589(_swig_i_0), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_1)), C.swig_type_591(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_352ddd8b3cac847c(C.swig_type_598(_swig_i_0), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_1)), C.swig_type_600(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9417,7 +9601,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_352ddd8b3cac847c(C.swig_type_593(_swig_i_0), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_1)), C.swig_type_595(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_352ddd8b3cac847c(C.swig_type_602(_swig_i_0), *(*C.swig_type_603)(unsafe.Pointer(&_swig_i_1)), C.swig_type_604(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9437,7 +9621,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_352ddd8b3cac847c(C.swig_type_597(_swig_i_0), *(*C.swig_type_598)(unsafe.Pointer(&_swig_i_1)), C.swig_type_599(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_352ddd8b3cac847c(C.swig_type_606(_swig_i_0), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_1)), C.swig_type_608(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9457,7 +9641,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_352ddd8b3cac847c(C.swig_type_601(_swig_i_0), *(*C.swig_type_602)(unsafe.Pointer(&_swig_i_1)), C.swig_type_603(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_352ddd8b3cac847c(C.swig_type_610(_swig_i_0), *(*C.swig_type_611)(unsafe.Pointer(&_swig_i_1)), C.swig_type_612(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9477,7 +9661,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_352ddd8b3cac847c(C.swig_type_605(_swig_i_0), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_1)), C.swig_type_607(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_352ddd8b3cac847c(C.swig_type_614(_swig_i_0), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_1)), C.swig_type_616(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9501,7 +9685,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_352ddd8b3cac847c(C.swig_type_609(_swig_i_0), *(*C.swig_type_610)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_611)(unsafe.Pointer(&_swig_i_2)), C.swig_type_612(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_352ddd8b3cac847c(C.swig_type_618(_swig_i_0), *(*C.swig_type_619)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_620)(unsafe.Pointer(&_swig_i_2)), C.swig_type_621(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9522,7 +9706,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_352ddd8b3cac847c(C.swig_type_614(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_352ddd8b3cac847c(C.swig_type_623(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9537,7 +9721,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_352ddd8b3cac847c(C.swig_type_616(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_352ddd8b3cac847c(C.swig_type_625(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9553,7 +9737,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_352ddd8b3cac847c(C.swig_type_618(_swig_i_0), C.swig_type_619(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_352ddd8b3cac847c(C.swig_type_627(_swig_i_0), C.swig_type_628(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9567,26 +9751,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_352ddd8b3cac847c(C.swig_type_621(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_352ddd8b3cac847c(C.swig_type_630(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_352ddd8b3cac847c(C.swig_type_622(_swig_i_0))
+	C._wrap_dist_value_release_cdist_352ddd8b3cac847c(C.swig_type_631(_swig_i_0))
 }
 
 func Dist_value_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_352ddd8b3cac847c(C.swig_type_623(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_352ddd8b3cac847c(C.swig_type_632(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_352ddd8b3cac847c(C.swig_type_625(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_352ddd8b3cac847c(C.swig_type_634(_swig_i_0)))
 	return swig_r
 }
 
@@ -9594,7 +9778,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_352ddd8b3cac847c(C.swig_type_627(_swig_i_0), C.swig_type_628(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_352ddd8b3cac847c(C.swig_type_636(_swig_i_0), C.swig_type_637(_swig_i_1)))
 	return swig_r
 }
 
@@ -9602,7 +9786,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_352ddd8b3cac847c(C.swig_type_630(_swig_i_0), C.swig_type_631(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_352ddd8b3cac847c(C.swig_type_639(_swig_i_0), C.swig_type_640(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9613,7 +9797,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_352ddd8b3cac847c(C.swig_type_633(_swig_i_0), *(*C.swig_type_634)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_352ddd8b3cac847c(C.swig_type_642(_swig_i_0), *(*C.swig_type_643)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9624,7 +9808,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_352ddd8b3cac847c(C.swig_type_636(_swig_i_0), *(*C.swig_type_637)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_352ddd8b3cac847c(C.swig_type_645(_swig_i_0), *(*C.swig_type_646)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9641,7 +9825,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_352ddd8b3cac847c(C.swig_type_639(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_352ddd8b3cac847c(C.swig_type_648(_swig_i_0)))
 	return swig_r
 }
 
@@ -9650,7 +9834,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_352ddd8b3cac847c(C.swig_type_641(_swig_i_0), *(*C.swig_type_642)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_352ddd8b3cac847c(C.swig_type_650(_swig_i_0), *(*C.swig_type_651)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9669,7 +9853,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_352ddd8b3cac847c(C.swig_type_644(_swig_i_0), C.swig_type_645(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_352ddd8b3cac847c(C.swig_type_653(_swig_i_0), C.swig_type_654(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9687,7 +9871,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_352ddd8b3cac847c(C.swig_type_647(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_648)(unsafe.Pointer(&_swig_i_2)), C.swig_type_649(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_352ddd8b3cac847c(C.swig_type_656(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_657)(unsafe.Pointer(&_swig_i_2)), C.swig_type_658(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9704,7 +9888,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_352ddd8b3cac847c(C.swig_type_651(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_352ddd8b3cac847c(C.swig_type_660(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9714,7 +9898,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_352ddd8b3cac847c(C.swig_type_653(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_352ddd8b3cac847c(C.swig_type_662(_swig_i_0)))
 	return swig_r
 }
 
@@ -9723,7 +9907,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_352ddd8b3cac847c(C.swig_type_655(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_352ddd8b3cac847c(C.swig_type_664(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9738,7 +9922,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_352ddd8b3cac847c(C.swig_type_657(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_352ddd8b3cac847c(C.swig_type_666(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9774,7 +9958,7 @@ func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_658)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_667)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9843,7 +10027,7 @@ func DeleteDist_variable_options(arg1 Dist_variable_options) {
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_660(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_669(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -9868,7 +10052,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_352ddd8b3cac847c(C.swig_type_662(_swig_i_0), *(*C.swig_type_663)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_352ddd8b3cac847c(C.swig_type_671(_swig_i_0), *(*C.swig_type_672)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9884,13 +10068,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_352ddd8b3cac847c(C.swig_type_664(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_352ddd8b3cac847c(C.swig_type_673(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_352ddd8b3cac847c(C.swig_type_666(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_352ddd8b3cac847c(C.swig_type_675(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9900,7 +10084,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_352ddd8b3cac847c(C.swig_type_667(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_352ddd8b3cac847c(C.swig_type_676(_swig_i_0)))
 	return swig_r
 }
 
@@ -9909,7 +10093,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_352ddd8b3cac847c(C.swig_type_669(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_670)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_352ddd8b3cac847c(C.swig_type_678(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_679)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9928,7 +10112,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_352ddd8b3cac847c(C.swig_type_672(_swig_i_0), C.swig_type_673(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_352ddd8b3cac847c(C.swig_type_681(_swig_i_0), C.swig_type_682(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9945,7 +10129,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_352ddd8b3cac847c(C.swig_type_675(_swig_i_0), C.swig_type_676(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_677(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_352ddd8b3cac847c(C.swig_type_684(_swig_i_0), C.swig_type_685(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_686(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9961,7 +10145,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_352ddd8b3cac847c(C.swig_type_679(_swig_i_0), C.swig_type_680(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_352ddd8b3cac847c(C.swig_type_688(_swig_i_0), C.swig_type_689(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9979,7 +10163,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_352ddd8b3cac847c(C.swig_type_682(_swig_i_0), C.swig_type_683(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_684)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_352ddd8b3cac847c(C.swig_type_691(_swig_i_0), C.swig_type_692(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_693)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10000,7 +10184,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_352ddd8b3cac847c(C.swig_type_686(_swig_i_0), *(*C.swig_type_687)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_688)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_352ddd8b3cac847c(C.swig_type_695(_swig_i_0), *(*C.swig_type_696)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_697)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10020,7 +10204,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_352ddd8b3cac847c(C.swig_type_690(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_352ddd8b3cac847c(C.swig_type_699(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10030,21 +10214,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_352ddd8b3cac847c(C.swig_type_691(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_352ddd8b3cac847c(C.swig_type_700(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_352ddd8b3cac847c(C.swig_type_692(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_352ddd8b3cac847c(C.swig_type_701(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_352ddd8b3cac847c(C.swig_type_693(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_352ddd8b3cac847c(C.swig_type_702(_swig_i_0)))
 	return swig_r
 }
 
@@ -10052,7 +10236,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_352ddd8b3cac847c(C.swig_type_695(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_352ddd8b3cac847c(C.swig_type_704(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10065,7 +10249,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_352ddd8b3cac847c(C.swig_type_697(_swig_i_0), C.swig_type_698(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_352ddd8b3cac847c(C.swig_type_706(_swig_i_0), C.swig_type_707(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -10086,7 +10270,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_352ddd8b3cac847c(C.swig_type_700(_swig_i_0), C.swig_type_701(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_352ddd8b3cac847c(C.swig_type_709(_swig_i_0), C.swig_type_710(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10103,7 +10287,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_352ddd8b3cac847c(C.swig_type_703(_swig_i_0), C.swig_type_704(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_705(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_352ddd8b3cac847c(C.swig_type_712(_swig_i_0), C.swig_type_713(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_714(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10121,7 +10305,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_352ddd8b3cac847c(C.swig_type_707(_swig_i_0), C.swig_type_708(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_709(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_352ddd8b3cac847c(C.swig_type_716(_swig_i_0), C.swig_type_717(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_718(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10139,7 +10323,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_352ddd8b3cac847c(C.swig_type_711(_swig_i_0), C.swig_type_712(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_713(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_352ddd8b3cac847c(C.swig_type_720(_swig_i_0), C.swig_type_721(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_722(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10158,7 +10342,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_352ddd8b3cac847c(C.swig_type_715(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_716(_swig_i_2), *(*C.swig_type_717)(unsafe.Pointer(&_swig_i_3)), C.swig_type_718(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_352ddd8b3cac847c(C.swig_type_724(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_725(_swig_i_2), *(*C.swig_type_726)(unsafe.Pointer(&_swig_i_3)), C.swig_type_727(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10180,7 +10364,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_352ddd8b3cac847c(C.swig_type_720(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_721(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_352ddd8b3cac847c(C.swig_type_729(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_730(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10200,7 +10384,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_352ddd8b3cac847c(C.swig_type_723(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_724)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_725(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_726)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_352ddd8b3cac847c(C.swig_type_732(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_734(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10223,7 +10407,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_352ddd8b3cac847c(C.swig_type_728(_swig_i_0), C.swig_type_729(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_352ddd8b3cac847c(C.swig_type_737(_swig_i_0), C.swig_type_738(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10240,7 +10424,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_352ddd8b3cac847c(C.swig_type_731(_swig_i_0), C.swig_type_732(_swig_i_1), C.swig_type_733(_swig_i_2), C.swig_type_734(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_352ddd8b3cac847c(C.swig_type_740(_swig_i_0), C.swig_type_741(_swig_i_1), C.swig_type_742(_swig_i_2), C.swig_type_743(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10300,7 +10484,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_352ddd8b3cac847c(C.swig_type_736(_swig_i_0), C.swig_type_737(_swig_i_1), C.swig_type_738(_swig_i_2), C.swig_type_739(_swig_i_3), C.swig_type_740(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_352ddd8b3cac847c(C.swig_type_745(_swig_i_0), C.swig_type_746(_swig_i_1), C.swig_type_747(_swig_i_2), C.swig_type_748(_swig_i_3), C.swig_type_749(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10316,7 +10500,7 @@ func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_352ddd8b3cac847c(C.swig_type_742(_swig_i_0), C.swig_type_743(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_local_results_cdist_352ddd8b3cac847c(C.swig_type_751(_swig_i_0), C.swig_type_752(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10333,7 +10517,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_352ddd8b3cac847c(C.swig_type_745(_swig_i_0), C.swig_type_746(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_352ddd8b3cac847c(C.swig_type_754(_swig_i_0), C.swig_type_755(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10350,7 +10534,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_352ddd8b3cac847c(C.swig_type_748(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_749)(unsafe.Pointer(&_swig_i_2)), C.swig_type_750(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_352ddd8b3cac847c(C.swig_type_757(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_758)(unsafe.Pointer(&_swig_i_2)), C.swig_type_759(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10373,7 +10557,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_352ddd8b3cac847c(C.swig_type_752(_swig_i_0), C.swig_type_753(_swig_i_1), C.swig_type_754(_swig_i_2), C.swig_type_755(_swig_i_3), C.swig_type_756(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_352ddd8b3cac847c(C.swig_type_761(_swig_i_0), C.swig_type_762(_swig_i_1), C.swig_type_763(_swig_i_2), C.swig_type_764(_swig_i_3), C.swig_type_765(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10392,7 +10576,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_352ddd8b3cac847c(C.swig_type_758(_swig_i_0), C.swig_type_759(_swig_i_1), C.swig_type_760(_swig_i_2), C.swig_type_761(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_352ddd8b3cac847c(C.swig_type_767(_swig_i_0), C.swig_type_768(_swig_i_1), C.swig_type_769(_swig_i_2), C.swig_type_770(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10406,7 +10590,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_352ddd8b3cac847c(C.swig_type_763(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_352ddd8b3cac847c(C.swig_type_772(_swig_i_0)))
 	return swig_r
 }
 
@@ -10417,7 +10601,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_352ddd8b3cac847c(C.swig_type_765(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_766(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_352ddd8b3cac847c(C.swig_type_774(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_775(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10436,7 +10620,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_352ddd8b3cac847c(C.swig_type_768(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_769)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_770(_swig_i_4), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_352ddd8b3cac847c(C.swig_type_777(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_778)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_779(_swig_i_4), *(*C.swig_type_780)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10459,7 +10643,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_352ddd8b3cac847c(C.swig_type_773(_swig_i_0), C.swig_type_774(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_352ddd8b3cac847c(C.swig_type_782(_swig_i_0), C.swig_type_783(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10476,7 +10660,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_352ddd8b3cac847c(C.swig_type_776(_swig_i_0), C.swig_type_777(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_352ddd8b3cac847c(C.swig_type_785(_swig_i_0), C.swig_type_786(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10540,7 +10724,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_779)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_788)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10559,7 +10743,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_781(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_790(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
@@ -10588,7 +10772,7 @@ func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_783(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_792(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -10596,7 +10780,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_784(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_793(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -10632,27 +10816,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_352ddd8b3cac847c(C.swig_type_786(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_352ddd8b3cac847c(C.swig_type_795(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_352ddd8b3cac847c(C.swig_type_787(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_352ddd8b3cac847c(C.swig_type_796(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_352ddd8b3cac847c(C.swig_type_788(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_352ddd8b3cac847c(C.swig_type_797(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_352ddd8b3cac847c(C.swig_type_790(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_352ddd8b3cac847c(C.swig_type_799(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10684,7 +10868,7 @@ func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_791(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_800(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
@@ -10723,7 +10907,7 @@ func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_793(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_802(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
@@ -10891,7 +11075,7 @@ func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_795)(unsafe.Pointer(&_swig_i_1)), C.swig_type_796(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_804)(unsafe.Pointer(&_swig_i_1)), C.swig_type_805(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10942,7 +11126,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_352ddd8b3cac847c(C.swig_type_798(_swig_i_0), *(*C.swig_type_799)(unsafe.Pointer(&_swig_i_1)), C.swig_type_800(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_352ddd8b3cac847c(C.swig_type_807(_swig_i_0), *(*C.swig_type_808)(unsafe.Pointer(&_swig_i_1)), C.swig_type_809(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10962,7 +11146,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_352ddd8b3cac847c(C.swig_type_802(_swig_i_0), C.swig_type_803(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_352ddd8b3cac847c(C.swig_type_811(_swig_i_0), C.swig_type_812(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11048,7 +11232,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_805(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_814(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11065,7 +11249,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_352ddd8b3cac847c(C.swig_type_807(_swig_i_0), C.swig_type_808(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_352ddd8b3cac847c(C.swig_type_816(_swig_i_0), C.swig_type_817(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11078,14 +11262,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_352ddd8b3cac847c(C.swig_type_809(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_352ddd8b3cac847c(C.swig_type_818(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_352ddd8b3cac847c(C.swig_type_811(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_352ddd8b3cac847c(C.swig_type_820(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11108,7 +11292,7 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_812(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_821(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
@@ -11121,7 +11305,7 @@ func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_814(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_823(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
@@ -11134,7 +11318,7 @@ func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_816(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_825(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
@@ -11147,7 +11331,7 @@ func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_818(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_827(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
@@ -11185,7 +11369,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_352ddd8b3cac847c(C.swig_type_821(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_352ddd8b3cac847c(C.swig_type_830(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11201,7 +11385,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_352ddd8b3cac847c(C.swig_type_823(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_352ddd8b3cac847c(C.swig_type_832(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11216,7 +11400,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_352ddd8b3cac847c(C.swig_type_825(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_352ddd8b3cac847c(C.swig_type_834(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11229,7 +11413,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_352ddd8b3cac847c(C.swig_type_826(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_352ddd8b3cac847c(C.swig_type_835(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -11243,7 +11427,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_352ddd8b3cac847c(C.swig_type_828(_swig_i_0), *(*C.swig_type_829)(unsafe.Pointer(&_swig_i_1)), C.swig_type_830(_swig_i_2), C.swig_type_831(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_352ddd8b3cac847c(C.swig_type_837(_swig_i_0), *(*C.swig_type_838)(unsafe.Pointer(&_swig_i_1)), C.swig_type_839(_swig_i_2), C.swig_type_840(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -11265,7 +11449,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_352ddd8b3cac847c(C.swig_type_833(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_834)(unsafe.Pointer(&_swig_i_4)), C.swig_type_835(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_352ddd8b3cac847c(C.swig_type_842(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_843)(unsafe.Pointer(&_swig_i_4)), C.swig_type_844(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -11283,7 +11467,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_352ddd8b3cac847c(C.swig_type_837(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_352ddd8b3cac847c(C.swig_type_846(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11300,7 +11484,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_352ddd8b3cac847c(C.swig_type_839(_swig_i_0), C.swig_type_840(_swig_i_1), C.swig_type_841(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_352ddd8b3cac847c(C.swig_type_848(_swig_i_0), C.swig_type_849(_swig_i_1), C.swig_type_850(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11315,7 +11499,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_352ddd8b3cac847c(C.swig_type_843(_swig_i_0), C.swig_type_844(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_352ddd8b3cac847c(C.swig_type_852(_swig_i_0), C.swig_type_853(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11330,7 +11514,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_352ddd8b3cac847c(C.swig_type_846(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_352ddd8b3cac847c(C.swig_type_855(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11392,7 +11576,7 @@ func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_847(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_856(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
@@ -11431,7 +11615,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_352ddd8b3cac847c(C.swig_type_850(_swig_i_0), C.swig_type_851(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_352ddd8b3cac847c(C.swig_type_859(_swig_i_0), C.swig_type_860(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11448,7 +11632,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_352ddd8b3cac847c(C.swig_type_853(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_854)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_352ddd8b3cac847c(C.swig_type_862(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_863)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11469,7 +11653,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_352ddd8b3cac847c(C.swig_type_856(_swig_i_0), C.swig_type_857(_swig_i_1), *(*C.swig_type_858)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_860)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_352ddd8b3cac847c(C.swig_type_865(_swig_i_0), C.swig_type_866(_swig_i_1), *(*C.swig_type_867)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_868)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_869)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11494,7 +11678,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_352ddd8b3cac847c(C.swig_type_862(_swig_i_0), C.swig_type_863(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_352ddd8b3cac847c(C.swig_type_871(_swig_i_0), C.swig_type_872(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11509,7 +11693,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_352ddd8b3cac847c(C.swig_type_865(_swig_i_0), C.swig_type_866(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_352ddd8b3cac847c(C.swig_type_874(_swig_i_0), C.swig_type_875(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11523,14 +11707,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_352ddd8b3cac847c(C.swig_type_867(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_352ddd8b3cac847c(C.swig_type_876(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_352ddd8b3cac847c(C.swig_type_869(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_352ddd8b3cac847c(C.swig_type_878(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11540,13 +11724,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_352ddd8b3cac847c(C.swig_type_871(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_352ddd8b3cac847c(C.swig_type_880(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_352ddd8b3cac847c(C.swig_type_872(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_352ddd8b3cac847c(C.swig_type_881(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -11556,7 +11740,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_352ddd8b3cac847c(C.swig_type_874(_swig_i_0), *(*C.swig_type_875)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_876)(unsafe.Pointer(&_swig_i_2)), C.swig_type_877(_swig_i_3), *(*C.swig_type_878)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_352ddd8b3cac847c(C.swig_type_883(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_885)(unsafe.Pointer(&_swig_i_2)), C.swig_type_886(_swig_i_3), *(*C.swig_type_887)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11581,7 +11765,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(C.swig_type_880(_swig_i_0), *(*C.swig_type_881)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_882)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(C.swig_type_889(_swig_i_0), *(*C.swig_type_890)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_891)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11601,7 +11785,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_352ddd8b3cac847c(C.swig_type_884(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_352ddd8b3cac847c(C.swig_type_893(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11615,7 +11799,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_352ddd8b3cac847c(C.swig_type_886(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_352ddd8b3cac847c(C.swig_type_895(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11629,7 +11813,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_352ddd8b3cac847c(C.swig_type_888(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_352ddd8b3cac847c(C.swig_type_897(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11668,7 +11852,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_352ddd8b3cac847c(C.swig_type_892(_swig_i_0), C.swig_type_893(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_352ddd8b3cac847c(C.swig_type_901(_swig_i_0), C.swig_type_902(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11682,7 +11866,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_352ddd8b3cac847c(C.swig_type_895(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_352ddd8b3cac847c(C.swig_type_904(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11746,7 +11930,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_896)(unsafe.Pointer(&_swig_i_1)), C.swig_type_897(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_905)(unsafe.Pointer(&_swig_i_1)), C.swig_type_906(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11759,7 +11943,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_898)(unsafe.Pointer(&_swig_i_1)), C.swig_type_899(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_907)(unsafe.Pointer(&_swig_i_1)), C.swig_type_908(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11772,7 +11956,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_1)), C.swig_type_901(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_909)(unsafe.Pointer(&_swig_i_1)), C.swig_type_910(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11797,7 +11981,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_352ddd8b3cac847c(C.swig_type_903(_swig_i_0), *(*C.swig_type_904)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_905)(unsafe.Pointer(&_swig_i_2)), C.swig_type_906(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_352ddd8b3cac847c(C.swig_type_912(_swig_i_0), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_914)(unsafe.Pointer(&_swig_i_2)), C.swig_type_915(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11821,7 +12005,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_352ddd8b3cac847c(C.swig_type_908(_swig_i_0), *(*C.swig_type_909)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_910)(unsafe.Pointer(&_swig_i_2)), C.swig_type_911(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_352ddd8b3cac847c(C.swig_type_917(_swig_i_0), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_919)(unsafe.Pointer(&_swig_i_2)), C.swig_type_920(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11843,7 +12027,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_352ddd8b3cac847c(C.swig_type_913(_swig_i_0), *(*C.swig_type_914)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_352ddd8b3cac847c(C.swig_type_922(_swig_i_0), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11860,7 +12044,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_352ddd8b3cac847c(C.swig_type_916(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_352ddd8b3cac847c(C.swig_type_925(_swig_i_0)))
 	return swig_r
 }
 
@@ -11868,7 +12052,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_352ddd8b3cac847c(C.swig_type_918(_swig_i_0), C.swig_type_919(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_352ddd8b3cac847c(C.swig_type_927(_swig_i_0), C.swig_type_928(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11880,7 +12064,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_352ddd8b3cac847c(C.swig_type_921(_swig_i_0), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_352ddd8b3cac847c(C.swig_type_930(_swig_i_0), *(*C.swig_type_931)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_932)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11902,7 +12086,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_352ddd8b3cac847c(C.swig_type_925(_swig_i_0), *(*C.swig_type_926)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_352ddd8b3cac847c(C.swig_type_934(_swig_i_0), *(*C.swig_type_935)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11977,7 +12161,7 @@ func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_optio
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_checkpoint_map_cdist_352ddd8b3cac847c(C.swig_type_928(_swig_i_0), *(*C.swig_type_929)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_checkpoint_map_cdist_352ddd8b3cac847c(C.swig_type_937(_swig_i_0), *(*C.swig_type_938)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11996,7 +12180,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_352ddd8b3cac847c(C.swig_type_931(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_352ddd8b3cac847c(C.swig_type_940(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12010,7 +12194,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_352ddd8b3cac847c(C.swig_type_933(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_352ddd8b3cac847c(C.swig_type_942(_swig_i_0)))
 	return swig_r
 }
 
@@ -12018,7 +12202,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_352ddd8b3cac847c(C.swig_type_935(_swig_i_0), C.swig_type_936(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_352ddd8b3cac847c(C.swig_type_944(_swig_i_0), C.swig_type_945(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12029,7 +12213,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_352ddd8b3cac847c(C.swig_type_938(_swig_i_0), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_352ddd8b3cac847c(C.swig_type_947(_swig_i_0), *(*C.swig_type_948)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12041,7 +12225,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_352ddd8b3cac847c(C.swig_type_940(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_352ddd8b3cac847c(C.swig_type_949(_swig_i_0))
 }
 
 func _swig_getDIST_PREEMPTION_NONE() (_swig_ret int) {
@@ -12077,7 +12261,7 @@ func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
 func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_path_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_941)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_preemption_options_path_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_950)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12096,7 +12280,7 @@ func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
 func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_grace_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_943(_swig_i_1))
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_952(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_preemption_options) GetGrace_ns() (_swig_ret int64) {
@@ -12121,7 +12305,7 @@ func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_945)(unsafe.Pointer(&_swig_i_1)), C.swig_type_946(_swig_i_2))
+	C._wrap_dist_preemption_options_set_variables_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_954)(unsafe.Pointer(&_swig_i_1)), C.swig_type_955(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12142,7 +12326,7 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_352ddd8b3cac847c(C.swig_type_948(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_352ddd8b3cac847c(C.swig_type_957(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12155,12 +12339,12 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 
 func Dist_preemption_handler_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_handler_destroy_cdist_352ddd8b3cac847c(C.swig_type_949(_swig_i_0))
+	C._wrap_dist_preemption_handler_destroy_cdist_352ddd8b3cac847c(C.swig_type_958(_swig_i_0))
 }
 
 func Dist_preemption_notify(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_notify_cdist_352ddd8b3cac847c(C.swig_type_950(_swig_i_0))
+	C._wrap_dist_preemption_notify_cdist_352ddd8b3cac847c(C.swig_type_959(_swig_i_0))
 }
 
 func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -12168,7 +12352,7 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_preemption_run_cdist_352ddd8b3cac847c(C.swig_type_952(_swig_i_0), C.swig_type_953(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_run_cdist_352ddd8b3cac847c(C.swig_type_961(_swig_i_0), C.swig_type_962(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12184,7 +12368,7 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_352ddd8b3cac847c(C.swig_type_955(_swig_i_0), C.swig_type_956(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_352ddd8b3cac847c(C.swig_type_964(_swig_i_0), C.swig_type_965(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12197,13 +12381,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_352ddd8b3cac847c(C.swig_type_957(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_352ddd8b3cac847c(C.swig_type_966(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_352ddd8b3cac847c(C.swig_type_959(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_352ddd8b3cac847c(C.swig_type_968(_swig_i_0)))
 	return swig_r
 }
 
@@ -12279,7 +12463,7 @@ func Dist_rpc_server_create(arg1 *string, arg2 string, arg3 Dist_rpc_server_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_server_create_cdist_352ddd8b3cac847c(*(*C.swig_type_961)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_962)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_server_create_cdist_352ddd8b3cac847c(*(*C.swig_type_970)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_971)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12301,7 +12485,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_server_register_cdist_352ddd8b3cac847c(C.swig_type_964(_swig_i_0), *(*C.swig_type_965)(unsafe.Pointer(&_swig_i_1)), C.swig_type_966(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_server_register_cdist_352ddd8b3cac847c(C.swig_type_973(_swig_i_0), *(*C.swig_type_974)(unsafe.Pointer(&_swig_i_1)), C.swig_type_975(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12318,7 +12502,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_start_cdist_352ddd8b3cac847c(C.swig_type_968(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_start_cdist_352ddd8b3cac847c(C.swig_type_977(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12332,7 +12516,7 @@ func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_address_cdist_352ddd8b3cac847c(C.swig_type_970(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_address_cdist_352ddd8b3cac847c(C.swig_type_979(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12342,7 +12526,7 @@ func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 func Dist_rpc_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_352ddd8b3cac847c(C.swig_type_972(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_352ddd8b3cac847c(C.swig_type_981(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12365,7 +12549,7 @@ func (p SwigcptrDist_rpc_client_options) SwigIsDist_rpc_client_options() {
 func (arg1 SwigcptrDist_rpc_client_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_973(_swig_i_1))
+	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_982(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12410,7 +12594,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_client_create_cdist_352ddd8b3cac847c(*(*C.swig_type_976)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_977)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_client_create_cdist_352ddd8b3cac847c(*(*C.swig_type_985)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_986)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12429,7 +12613,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 
 func Dist_rpc_client_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_destroy_cdist_352ddd8b3cac847c(C.swig_type_978(_swig_i_0))
+	C._wrap_dist_rpc_client_destroy_cdist_352ddd8b3cac847c(C.swig_type_987(_swig_i_0))
 }
 
 type SwigcptrDist_rpc_call_options uintptr
@@ -12444,7 +12628,7 @@ func (p SwigcptrDist_rpc_call_options) SwigIsDist_rpc_call_options() {
 func (arg1 SwigcptrDist_rpc_call_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_979(_swig_i_1))
+	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_988(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12457,7 +12641,7 @@ func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_rpc_call_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_981(_swig_i_1))
+	C._wrap_dist_rpc_call_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_990(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetCancel() (_swig_ret int64) {
@@ -12494,7 +12678,7 @@ func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_optio
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_call_cdist_352ddd8b3cac847c(C.swig_type_984(_swig_i_0), *(*C.swig_type_985)(unsafe.Pointer(&_swig_i_1)), C.swig_type_986(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_call_cdist_352ddd8b3cac847c(C.swig_type_993(_swig_i_0), *(*C.swig_type_994)(unsafe.Pointer(&_swig_i_1)), C.swig_type_995(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12515,7 +12699,7 @@ func Dist_rpc_begin(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_begin_cdist_352ddd8b3cac847c(C.swig_type_988(_swig_i_0), *(*C.swig_type_989)(unsafe.Pointer(&_swig_i_1)), C.swig_type_990(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_begin_cdist_352ddd8b3cac847c(C.swig_type_997(_swig_i_0), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_1)), C.swig_type_999(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12534,7 +12718,7 @@ func Dist_rpc_client_methods(arg1 int64, arg2 Dist_rpc_call_options, arg3 *int64
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_352ddd8b3cac847c(C.swig_type_992(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_352ddd8b3cac847c(C.swig_type_1001(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12550,7 +12734,7 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_remote_value_get_cdist_352ddd8b3cac847c(C.swig_type_994(_swig_i_0), C.swig_type_995(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_remote_value_get_cdist_352ddd8b3cac847c(C.swig_type_1003(_swig_i_0), C.swig_type_1004(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12564,25 +12748,25 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 func Dist_remote_value_ready(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_352ddd8b3cac847c(C.swig_type_996(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_352ddd8b3cac847c(C.swig_type_1005(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_cancel(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_cancel_cdist_352ddd8b3cac847c(C.swig_type_997(_swig_i_0))
+	C._wrap_dist_remote_value_cancel_cdist_352ddd8b3cac847c(C.swig_type_1006(_swig_i_0))
 }
 
 func Dist_remote_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_352ddd8b3cac847c(C.swig_type_999(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_352ddd8b3cac847c(C.swig_type_1008(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_release_cdist_352ddd8b3cac847c(C.swig_type_1000(_swig_i_0))
+	C._wrap_dist_remote_value_release_cdist_352ddd8b3cac847c(C.swig_type_1009(_swig_i_0))
 }
 
 type SwigcptrDist_server_options uintptr
@@ -12610,7 +12794,7 @@ func (arg1 SwigcptrDist_server_options) GetNum_threads() (_swig_ret int) {
 func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_bind_address_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1001)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_server_options_bind_address_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1010)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12629,7 +12813,7 @@ func (arg1 SwigcptrDist_server_options) GetBind_address() (_swig_ret string) {
 func (arg1 SwigcptrDist_server_options) SetStart_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_start_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1003(_swig_i_1))
+	C._wrap_dist_server_options_start_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1012(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) {
@@ -12642,7 +12826,7 @@ func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) 
 func (arg1 SwigcptrDist_server_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_max_message_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1005(_swig_i_1))
+	C._wrap_dist_server_options_max_message_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1014(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -12689,7 +12873,7 @@ func Dist_server_create(arg1 int64, arg2 string, arg3 int, arg4 Dist_server_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_server_create_cdist_352ddd8b3cac847c(C.swig_type_1008(_swig_i_0), *(*C.swig_type_1009)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_server_create_cdist_352ddd8b3cac847c(C.swig_type_1017(_swig_i_0), *(*C.swig_type_1018)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12723,7 +12907,7 @@ func Dist_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_cdist_352ddd8b3cac847c(C.swig_type_1012(_swig_i_0), *(*C.swig_type_1013)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1014(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_cdist_352ddd8b3cac847c(C.swig_type_1021(_swig_i_0), *(*C.swig_type_1022)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1023(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12742,7 +12926,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_update_cdist_352ddd8b3cac847c(C.swig_type_1016(_swig_i_0), *(*C.swig_type_1017)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1018(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_update_cdist_352ddd8b3cac847c(C.swig_type_1025(_swig_i_0), *(*C.swig_type_1026)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1027(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12759,7 +12943,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 func Dist_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_start_cdist_352ddd8b3cac847c(C.swig_type_1020(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_start_cdist_352ddd8b3cac847c(C.swig_type_1029(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12773,7 +12957,7 @@ func Dist_server_start(arg1 int64) (_swig_ret error) {
 func Dist_server_target(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_target_cdist_352ddd8b3cac847c(C.swig_type_1022(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_target_cdist_352ddd8b3cac847c(C.swig_type_1031(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12785,7 +12969,7 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_join_cdist_352ddd8b3cac847c(C.swig_type_1024(_swig_i_0), C.swig_type_1025(_swig_i_1), C.swig_type_1026(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_join_cdist_352ddd8b3cac847c(C.swig_type_1033(_swig_i_0), C.swig_type_1034(_swig_i_1), C.swig_type_1035(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12798,13 +12982,13 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_server_stop(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_stop_cdist_352ddd8b3cac847c(C.swig_type_1027(_swig_i_0))
+	C._wrap_dist_server_stop_cdist_352ddd8b3cac847c(C.swig_type_1036(_swig_i_0))
 }
 
 func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_destroy_cdist_352ddd8b3cac847c(C.swig_type_1029(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_destroy_cdist_352ddd8b3cac847c(C.swig_type_1038(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12818,7 +13002,7 @@ func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 func Dist_closure_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_closure_name_cdist_352ddd8b3cac847c(C.swig_type_1031(_swig_i_0))
+	swig_r_p := C._wrap_dist_closure_name_cdist_352ddd8b3cac847c(C.swig_type_1040(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12828,21 +13012,21 @@ func Dist_closure_name(arg1 int64) (_swig_ret string) {
 func Dist_closure_id(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_id_cdist_352ddd8b3cac847c(C.swig_type_1033(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_id_cdist_352ddd8b3cac847c(C.swig_type_1042(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_worker(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_closure_worker_cdist_352ddd8b3cac847c(C.swig_type_1034(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_closure_worker_cdist_352ddd8b3cac847c(C.swig_type_1043(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_cancel(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_352ddd8b3cac847c(C.swig_type_1036(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_352ddd8b3cac847c(C.swig_type_1045(_swig_i_0)))
 	return swig_r
 }
 
@@ -12855,7 +13039,7 @@ func Dist_closure_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_cdist_352ddd8b3cac847c(C.swig_type_1038(_swig_i_0), *(*C.swig_type_1039)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1040(_swig_i_2), *(*C.swig_type_1041)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_closure_read_cdist_352ddd8b3cac847c(C.swig_type_1047(_swig_i_0), *(*C.swig_type_1048)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1049(_swig_i_2), *(*C.swig_type_1050)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -12878,7 +13062,7 @@ func Dist_closure_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_rows_cdist_352ddd8b3cac847c(C.swig_type_1043(_swig_i_0), *(*C.swig_type_1044)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1045(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_read_rows_cdist_352ddd8b3cac847c(C.swig_type_1052(_swig_i_0), *(*C.swig_type_1053)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1054(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12898,7 +13082,7 @@ func Dist_closure_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_assign_cdist_352ddd8b3cac847c(C.swig_type_1047(_swig_i_0), *(*C.swig_type_1048)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1049(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_assign_cdist_352ddd8b3cac847c(C.swig_type_1056(_swig_i_0), *(*C.swig_type_1057)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1058(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12918,7 +13102,7 @@ func Dist_closure_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_scatter_cdist_352ddd8b3cac847c(C.swig_type_1051(_swig_i_0), *(*C.swig_type_1052)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1053(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_scatter_cdist_352ddd8b3cac847c(C.swig_type_1060(_swig_i_0), *(*C.swig_type_1061)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1062(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12942,7 +13126,7 @@ func Dist_closure_update(arg1 int64, arg2 string, arg3 []string, arg4 int64, arg
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_closure_update_cdist_352ddd8b3cac847c(C.swig_type_1055(_swig_i_0), *(*C.swig_type_1056)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1057)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1058(_swig_i_3), C.swig_type_1059(_swig_i_4))
+	swig_r_p := C._wrap_dist_closure_update_cdist_352ddd8b3cac847c(C.swig_type_1064(_swig_i_0), *(*C.swig_type_1065)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1066)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1067(_swig_i_3), C.swig_type_1068(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12964,7 +13148,7 @@ func Dist_closure_per_worker(arg1 int64, arg2 string, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_closure_per_worker_cdist_352ddd8b3cac847c(C.swig_type_1061(_swig_i_0), *(*C.swig_type_1062)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_closure_per_worker_cdist_352ddd8b3cac847c(C.swig_type_1070(_swig_i_0), *(*C.swig_type_1071)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13029,7 +13213,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetMax_losses() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1063(_swig_i_1))
+	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1072(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
@@ -13042,7 +13226,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1065(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1074(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -13066,7 +13250,7 @@ func DeleteDist_coordinator_options(arg1 Dist_coordinator_options) {
 func (arg1 SwigcptrDist_coordinator_options) Set_partitioner(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_set_partitioner_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1067(_swig_i_1))
+	C._wrap_dist_coordinator_options_set_partitioner_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1076(_swig_i_1))
 }
 
 type Dist_coordinator_options interface {
@@ -13090,7 +13274,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_create_cdist_352ddd8b3cac847c(C.swig_type_1069(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_create_cdist_352ddd8b3cac847c(C.swig_type_1078(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13103,7 +13287,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 
 func Dist_coordinator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_coordinator_destroy_cdist_352ddd8b3cac847c(C.swig_type_1070(_swig_i_0))
+	C._wrap_dist_coordinator_destroy_cdist_352ddd8b3cac847c(C.swig_type_1079(_swig_i_0))
 }
 
 type SwigcptrDist_ps_variable_options uintptr
@@ -13131,7 +13315,7 @@ func (arg1 SwigcptrDist_ps_variable_options) GetMax_staleness() (_swig_ret int) 
 func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1071)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1080)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13162,7 +13346,7 @@ func (arg1 SwigcptrDist_ps_variable_options) Set_partitions(arg2 []int64, arg3 i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_ps_variable_options_set_partitions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1073)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1074(_swig_i_2))
+	C._wrap_dist_ps_variable_options_set_partitions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1082)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1083(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13184,7 +13368,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_352ddd8b3cac847c(C.swig_type_1076(_swig_i_0), *(*C.swig_type_1077)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1078)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_352ddd8b3cac847c(C.swig_type_1085(_swig_i_0), *(*C.swig_type_1086)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1087)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13204,7 +13388,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 func Dist_coordinator_num_variables(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_352ddd8b3cac847c(C.swig_type_1080(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_352ddd8b3cac847c(C.swig_type_1089(_swig_i_0)))
 	return swig_r
 }
 
@@ -13212,7 +13396,7 @@ func Dist_coordinator_variable_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_352ddd8b3cac847c(C.swig_type_1082(_swig_i_0), C.swig_type_1083(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_352ddd8b3cac847c(C.swig_type_1091(_swig_i_0), C.swig_type_1092(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13225,7 +13409,7 @@ func Dist_coordinator_variable_spec(arg1 int64, arg2 string, arg3 []int64, arg4 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_352ddd8b3cac847c(C.swig_type_1085(_swig_i_0), *(*C.swig_type_1086)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1087)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_352ddd8b3cac847c(C.swig_type_1094(_swig_i_0), *(*C.swig_type_1095)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1096)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13250,7 +13434,7 @@ func Dist_coordinator_variable_part(arg1 int64, arg2 string, arg3 int64, arg4 *s
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_352ddd8b3cac847c(C.swig_type_1089(_swig_i_0), *(*C.swig_type_1090)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1091(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_352ddd8b3cac847c(C.swig_type_1098(_swig_i_0), *(*C.swig_type_1099)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1100(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -13278,7 +13462,7 @@ func Dist_coordinator_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_cdist_352ddd8b3cac847c(C.swig_type_1093(_swig_i_0), *(*C.swig_type_1094)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1095(_swig_i_2), *(*C.swig_type_1096)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_coordinator_read_cdist_352ddd8b3cac847c(C.swig_type_1102(_swig_i_0), *(*C.swig_type_1103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1104(_swig_i_2), *(*C.swig_type_1105)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -13301,7 +13485,7 @@ func Dist_coordinator_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_352ddd8b3cac847c(C.swig_type_1098(_swig_i_0), *(*C.swig_type_1099)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1100(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_352ddd8b3cac847c(C.swig_type_1107(_swig_i_0), *(*C.swig_type_1108)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1109(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13321,7 +13505,7 @@ func Dist_coordinator_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_assign_cdist_352ddd8b3cac847c(C.swig_type_1102(_swig_i_0), *(*C.swig_type_1103)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1104(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_assign_cdist_352ddd8b3cac847c(C.swig_type_1111(_swig_i_0), *(*C.swig_type_1112)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1113(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13341,7 +13525,7 @@ func Dist_coordinator_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_352ddd8b3cac847c(C.swig_type_1106(_swig_i_0), *(*C.swig_type_1107)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1108(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_352ddd8b3cac847c(C.swig_type_1115(_swig_i_0), *(*C.swig_type_1116)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1117(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13365,7 +13549,7 @@ func Dist_coordinator_update(arg1 int64, arg2 string, arg3 []string, arg4 int64,
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_update_cdist_352ddd8b3cac847c(C.swig_type_1110(_swig_i_0), *(*C.swig_type_1111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1112)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1113(_swig_i_3), C.swig_type_1114(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_update_cdist_352ddd8b3cac847c(C.swig_type_1119(_swig_i_0), *(*C.swig_type_1120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1121)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1122(_swig_i_3), C.swig_type_1123(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13386,7 +13570,7 @@ func Dist_coordinator_save(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_save_cdist_352ddd8b3cac847c(C.swig_type_1116(_swig_i_0), *(*C.swig_type_1117)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_coordinator_save_cdist_352ddd8b3cac847c(C.swig_type_1125(_swig_i_0), *(*C.swig_type_1126)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13405,7 +13589,7 @@ func Dist_coordinator_restore(arg1 int64, arg2 string, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_restore_cdist_352ddd8b3cac847c(C.swig_type_1119(_swig_i_0), *(*C.swig_type_1120)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_restore_cdist_352ddd8b3cac847c(C.swig_type_1128(_swig_i_0), *(*C.swig_type_1129)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13431,7 +13615,7 @@ func (p SwigcptrDist_schedule_options) SwigIsDist_schedule_options() {
 func (arg1 SwigcptrDist_schedule_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1121(_swig_i_1))
+	C._wrap_dist_schedule_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1130(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
@@ -13444,7 +13628,7 @@ func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_schedule_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1123(_swig_i_1))
+	C._wrap_dist_schedule_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1132(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetCancel() (_swig_ret int64) {
@@ -13481,7 +13665,7 @@ func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_sc
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_352ddd8b3cac847c(C.swig_type_1126(_swig_i_0), *(*C.swig_type_1127)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1128(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_352ddd8b3cac847c(C.swig_type_1135(_swig_i_0), *(*C.swig_type_1136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1137(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13500,7 +13684,7 @@ func Dist_coordinator_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_join_cdist_352ddd8b3cac847c(C.swig_type_1130(_swig_i_0), C.swig_type_1131(_swig_i_1), C.swig_type_1132(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_join_cdist_352ddd8b3cac847c(C.swig_type_1139(_swig_i_0), C.swig_type_1140(_swig_i_1), C.swig_type_1141(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13515,7 +13699,7 @@ func Dist_coordinator_done(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_done_cdist_352ddd8b3cac847c(C.swig_type_1134(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_done_cdist_352ddd8b3cac847c(C.swig_type_1143(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13532,7 +13716,7 @@ func Dist_coordinator_create_per_worker(arg1 int64, arg2 string, arg3 string, ar
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_352ddd8b3cac847c(C.swig_type_1136(_swig_i_0), *(*C.swig_type_1137)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1138)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1139(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_352ddd8b3cac847c(C.swig_type_1145(_swig_i_0), *(*C.swig_type_1146)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1147)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1148(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13600,7 +13784,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetWorkers_up() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_stats) SetQueued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_queued_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1140(_swig_i_1))
+	C._wrap_dist_coordinator_stats_queued_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1149(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
@@ -13613,7 +13797,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetIn_flight(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_in_flight_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1142(_swig_i_1))
+	C._wrap_dist_coordinator_stats_in_flight_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1151(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
@@ -13626,7 +13810,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetScheduled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_scheduled_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1144(_swig_i_1))
+	C._wrap_dist_coordinator_stats_scheduled_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1153(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
@@ -13639,7 +13823,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCompleted(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_completed_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1146(_swig_i_1))
+	C._wrap_dist_coordinator_stats_completed_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1155(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
@@ -13652,7 +13836,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetFailed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_failed_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1148(_swig_i_1))
+	C._wrap_dist_coordinator_stats_failed_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1157(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
@@ -13665,7 +13849,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCancelled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_cancelled_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1150(_swig_i_1))
+	C._wrap_dist_coordinator_stats_cancelled_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1159(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
@@ -13678,7 +13862,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetLosses(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_losses_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1152(_swig_i_1))
+	C._wrap_dist_coordinator_stats_losses_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1161(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
@@ -13691,7 +13875,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetMark(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_mark_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1154(_swig_i_1))
+	C._wrap_dist_coordinator_stats_mark_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1163(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
@@ -13704,7 +13888,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_sent(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1156(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1165(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
@@ -13717,7 +13901,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_received(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1158(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1167(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_received() (_swig_ret uint64) {
@@ -13773,7 +13957,7 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_coordinator_query_cdist_352ddd8b3cac847c(C.swig_type_1161(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_query_cdist_352ddd8b3cac847c(C.swig_type_1170(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13818,7 +14002,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_352ddd8b3cac847c(*(*C.swig_type_1163)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1164(_swig_i_1), *(*C.swig_type_1165)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_352ddd8b3cac847c(*(*C.swig_type_1172)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1173(_swig_i_1), *(*C.swig_type_1174)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -13837,7 +14021,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_352ddd8b3cac847c(C.swig_type_1166(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_352ddd8b3cac847c(C.swig_type_1175(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -13849,7 +14033,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_352ddd8b3cac847c(C.swig_type_1168(_swig_i_0), *(*C.swig_type_1169)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1170)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1171(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_352ddd8b3cac847c(C.swig_type_1177(_swig_i_0), *(*C.swig_type_1178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1179)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1180(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13868,7 +14052,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_352ddd8b3cac847c(C.swig_type_1172(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_352ddd8b3cac847c(C.swig_type_1181(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -13889,28 +14073,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_352ddd8b3cac847c(C.swig_type_1174(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_352ddd8b3cac847c(C.swig_type_1183(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_352ddd8b3cac847c(C.swig_type_1175(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_352ddd8b3cac847c(C.swig_type_1184(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_352ddd8b3cac847c(C.swig_type_1176(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_352ddd8b3cac847c(C.swig_type_1185(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_352ddd8b3cac847c(C.swig_type_1178(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_352ddd8b3cac847c(C.swig_type_1187(_swig_i_0)))
 	return swig_r
 }
 
@@ -13919,7 +14103,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_352ddd8b3cac847c(C.swig_type_1180(_swig_i_0), *(*C.swig_type_1181)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_352ddd8b3cac847c(C.swig_type_1189(_swig_i_0), *(*C.swig_type_1190)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13938,7 +14122,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_352ddd8b3cac847c(C.swig_type_1183(_swig_i_0), *(*C.swig_type_1184)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_352ddd8b3cac847c(C.swig_type_1192(_swig_i_0), *(*C.swig_type_1193)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13957,7 +14141,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_352ddd8b3cac847c(C.swig_type_1186(_swig_i_0), *(*C.swig_type_1187)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_352ddd8b3cac847c(C.swig_type_1195(_swig_i_0), *(*C.swig_type_1196)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13978,7 +14162,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_352ddd8b3cac847c(C.swig_type_1189(_swig_i_0), *(*C.swig_type_1190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1191)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1192)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1193(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_352ddd8b3cac847c(C.swig_type_1198(_swig_i_0), *(*C.swig_type_1199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1201)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1202(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14005,7 +14189,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_352ddd8b3cac847c(C.swig_type_1195(_swig_i_0), *(*C.swig_type_1196)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1197)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1198)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1199(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_352ddd8b3cac847c(C.swig_type_1204(_swig_i_0), *(*C.swig_type_1205)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1207)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1208(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14033,7 +14217,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_352ddd8b3cac847c(C.swig_type_1201(_swig_i_0), *(*C.swig_type_1202)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1203(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_352ddd8b3cac847c(C.swig_type_1210(_swig_i_0), *(*C.swig_type_1211)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1212(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14051,7 +14235,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_352ddd8b3cac847c(C.swig_type_1205(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_352ddd8b3cac847c(C.swig_type_1214(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14065,21 +14249,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_352ddd8b3cac847c(C.swig_type_1207(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_352ddd8b3cac847c(C.swig_type_1216(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_352ddd8b3cac847c(C.swig_type_1208(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_352ddd8b3cac847c(C.swig_type_1217(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1209(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1218(_swig_i_0)))
 	return swig_r
 }
 
@@ -14089,7 +14273,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_352ddd8b3cac847c(C.swig_type_1211(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_352ddd8b3cac847c(C.swig_type_1220(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14108,7 +14292,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_352ddd8b3cac847c(C.swig_type_1213(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1214)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1215)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1216(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_352ddd8b3cac847c(C.swig_type_1222(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1223)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1224)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1225(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14133,7 +14317,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_352ddd8b3cac847c(C.swig_type_1218(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1219)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1220)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1221(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_352ddd8b3cac847c(C.swig_type_1227(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1228)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1229)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1230(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14239,7 +14423,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1222)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1223(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1231)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1232(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14249,7 +14433,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1224)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1225(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1234(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14332,7 +14516,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_352ddd8b3cac847c(C.swig_type_1228(_swig_i_0), C.swig_type_1229(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_352ddd8b3cac847c(C.swig_type_1237(_swig_i_0), C.swig_type_1238(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14348,7 +14532,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1231(_swig_i_0), C.swig_type_1232(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1240(_swig_i_0), C.swig_type_1241(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14362,14 +14546,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1233(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1242(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_352ddd8b3cac847c(C.swig_type_1235(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_352ddd8b3cac847c(C.swig_type_1244(_swig_i_0)))
 	return swig_r
 }
 
@@ -14377,7 +14561,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_352ddd8b3cac847c(C.swig_type_1237(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_352ddd8b3cac847c(C.swig_type_1246(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14400,7 +14584,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1238(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1247(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -14413,7 +14597,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1240(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1249(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -14458,7 +14642,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_352ddd8b3cac847c(C.swig_type_1243(_swig_i_0), C.swig_type_1244(_swig_i_1), C.swig_type_1245(_swig_i_2), C.swig_type_1246(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_352ddd8b3cac847c(C.swig_type_1252(_swig_i_0), C.swig_type_1253(_swig_i_1), C.swig_type_1254(_swig_i_2), C.swig_type_1255(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14472,7 +14656,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_352ddd8b3cac847c(C.swig_type_1247(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_352ddd8b3cac847c(C.swig_type_1256(_swig_i_0)))
 	return swig_r
 }
 
@@ -14482,7 +14666,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_352ddd8b3cac847c(C.swig_type_1249(_swig_i_0), *(*C.swig_type_1250)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_352ddd8b3cac847c(C.swig_type_1258(_swig_i_0), *(*C.swig_type_1259)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14501,7 +14685,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_352ddd8b3cac847c(C.swig_type_1252(_swig_i_0), *(*C.swig_type_1253)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_352ddd8b3cac847c(C.swig_type_1261(_swig_i_0), *(*C.swig_type_1262)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14552,7 +14736,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1254)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1255(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1263)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1264(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14562,7 +14746,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1256)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1257(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1265)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1266(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14572,7 +14756,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1258)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1259(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1268(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14582,7 +14766,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1260)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1261(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1269)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1270(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14606,7 +14790,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(C.swig_type_1263(_swig_i_0), *(*C.swig_type_1264)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1265)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(C.swig_type_1272(_swig_i_0), *(*C.swig_type_1273)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1274)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14631,7 +14815,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_352ddd8b3cac847c(C.swig_type_1267(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1268)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1269)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_352ddd8b3cac847c(C.swig_type_1276(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1277)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1278)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14670,7 +14854,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_1271)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_1280)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14681,7 +14865,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_1272)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_352ddd8b3cac847c(C.swig_intgo(_swig_i_0), *(*C.swig_type_1281)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14693,7 +14877,7 @@ func Rpc_arguments(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_rpc_arguments_cdist_352ddd8b3cac847c(*(*C.swig_type_1274)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1275(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_rpc_arguments_cdist_352ddd8b3cac847c(*(*C.swig_type_1283)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1284(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -14730,7 +14914,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1278(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1287(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14745,7 +14929,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1280(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1289(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14760,7 +14944,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1282(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1291(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14775,7 +14959,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1284(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1293(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14790,7 +14974,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1286(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1295(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14805,7 +14989,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1288(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14820,7 +15004,7 @@ func (arg1 SwigcptrText) Write_coordinator_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1290(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1299(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14835,7 +15019,7 @@ func (arg1 SwigcptrText) Write_server_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_server_trace_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1292(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_server_trace_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1301(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14851,7 +15035,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1294(_swig_i_1), *(*C.swig_type_1295)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1303(_swig_i_1), *(*C.swig_type_1304)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -14869,7 +15053,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1306(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14884,7 +15068,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1299)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), *(*C.swig_type_1308)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14939,7 +15123,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1301(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14961,7 +15145,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1303(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1312(_swig_i_1)))
 	return swig_r
 }
 
@@ -14969,7 +15153,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1304(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1313(_swig_i_1)))
 	return swig_r
 }
 
@@ -14977,7 +15161,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1305(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1314(_swig_i_1)))
 	return swig_r
 }
 
@@ -14985,7 +15169,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1306(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1315(_swig_i_1)))
 	return swig_r
 }
 
@@ -14993,7 +15177,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1308(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1317(_swig_i_1)))
 	return swig_r
 }
 
@@ -15001,7 +15185,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1319(_swig_i_1)))
 	return swig_r
 }
 
@@ -15009,7 +15193,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1312(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1321(_swig_i_1)))
 	return swig_r
 }
 
@@ -15017,7 +15201,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1314(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1)))
 	return swig_r
 }
 
@@ -15025,7 +15209,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1316(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1325(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -15079,38 +15263,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1319(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1328(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1320(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1329(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1321(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1330(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1322(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1331(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1332(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1324(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1333(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -15119,7 +15303,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1326(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1335(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15136,7 +15320,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1328(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1337(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15181,7 +15365,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1331(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1332)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1340(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1341)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15199,7 +15383,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1334(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1343(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15245,7 +15429,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_352ddd8b3cac847c(*(*C.swig_type_1336)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1337(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_352ddd8b3cac847c(*(*C.swig_type_1345)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1346(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -15267,7 +15451,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1339(_swig_i_0), C.swig_type_1340(_swig_i_1), *(*C.swig_type_1341)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1342(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_352ddd8b3cac847c(C.swig_type_1348(_swig_i_0), C.swig_type_1349(_swig_i_1), *(*C.swig_type_1350)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1351(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -15285,7 +15469,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_352ddd8b3cac847c(C.swig_type_1343(_swig_i_0), C.swig_type_1344(_swig_i_1), *(*C.swig_type_1345)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_352ddd8b3cac847c(C.swig_type_1352(_swig_i_0), C.swig_type_1353(_swig_i_1), *(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -15295,7 +15479,7 @@ func Set_number_at(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_set_number_at_cdist_352ddd8b3cac847c(C.swig_type_1346(_swig_i_0), C.swig_type_1347(_swig_i_1), C.swig_type_1348(_swig_i_2))
+	C._wrap_set_number_at_cdist_352ddd8b3cac847c(C.swig_type_1355(_swig_i_0), C.swig_type_1356(_swig_i_1), C.swig_type_1357(_swig_i_2))
 }
 
 type SwigcptrDestinations uintptr
@@ -15312,7 +15496,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1349(_swig_i_1), C.swig_type_1350(_swig_i_2), *(*C.swig_type_1351)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_352ddd8b3cac847c(C.uintptr_t(_swig_i_0), C.swig_type_1358(_swig_i_1), C.swig_type_1359(_swig_i_2), *(*C.swig_type_1360)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -15352,7 +15536,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_352ddd8b3cac847c(C.swig_type_1353(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1355(_swig_i_4), *(*C.swig_type_1356)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1357(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_352ddd8b3cac847c(C.swig_type_1362(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1363)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1364(_swig_i_4), *(*C.swig_type_1365)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1366(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15378,7 +15562,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_352ddd8b3cac847c(C.swig_type_1359(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1360)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1361(_swig_i_4), *(*C.swig_type_1362)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1363(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_352ddd8b3cac847c(C.swig_type_1368(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1369)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1370(_swig_i_4), *(*C.swig_type_1371)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1372(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15400,7 +15584,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_352ddd8b3cac847c(C.swig_type_1365(_swig_i_0), C.swig_type_1366(_swig_i_1), C.swig_type_1367(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_352ddd8b3cac847c(C.swig_type_1374(_swig_i_0), C.swig_type_1375(_swig_i_1), C.swig_type_1376(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15416,7 +15600,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_352ddd8b3cac847c(C.swig_type_1369(_swig_i_0), *(*C.swig_type_1370)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1371(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_352ddd8b3cac847c(C.swig_type_1378(_swig_i_0), *(*C.swig_type_1379)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1380(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

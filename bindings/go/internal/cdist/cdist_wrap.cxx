@@ -936,6 +936,12 @@ SWIGINTERN dist_kubernetes_options *new_dist_kubernetes_options(){
     return options;
   }
 SWIGINTERN void delete_dist_kubernetes_options(dist_kubernetes_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_rendezvous_options *new_dist_rendezvous_options(){
+    dist_swig::Kept<dist_rendezvous_options> *options = new dist_swig::Kept<dist_rendezvous_options>();
+    dist_rendezvous_options_init(options, sizeof(dist_rendezvous_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_rendezvous_options(dist_rendezvous_options *self){ delete dist_swig::kept(self); }
 
 /** dist_submit() with its options; the request's token is dist_work_user_data(). */
 static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
@@ -6484,6 +6490,241 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_352ddd8b3cac847c(
   arg3 = (dist_cluster_resolver **)_swig_go_2; 
   
   result = (dist_status)dist_cluster_resolver_create_kubernetes((dist_kubernetes_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_rank = arg2;
+  
+}
+
+
+intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_rank);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_rank_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->rank = arg2;
+  
+}
+
+
+intgo _wrap_dist_rendezvous_options_rank_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->rank);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_size_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->size = arg2;
+  
+}
+
+
+intgo _wrap_dist_rendezvous_options_size_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_address_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->address = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->address);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_job_name_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->job_name = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->job_name);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_cancel_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cancel = arg2;
+  
+}
+
+
+long long _wrap_dist_rendezvous_options_cancel_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (dist_cancel *) ((arg1)->cancel);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_352ddd8b3cac847c() {
+  dist_rendezvous_options *result = 0 ;
+  dist_rendezvous_options *_swig_go_result;
+  
+  
+  result = (dist_rendezvous_options *)new_dist_rendezvous_options();
+  *(dist_rendezvous_options **)&_swig_go_result = (dist_rendezvous_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_rendezvous_options_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  delete_dist_rendezvous_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = *(dist_cluster_resolver_options **)&_swig_go_1; 
+  arg3 = (dist_cluster_resolver **)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_resolver_create_rendezvous((dist_rendezvous_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;

@@ -104,6 +104,29 @@ public final class ClusterResolver extends NativeObject {
     }
 
     /**
+     * Waits until all workers of a job have met at one address, and creates a resolver for the cluster that they
+     * form. Every worker listens on a port that the system chooses. An interrupt ends the wait with CANCELLED, and the
+     * thread stays interrupted.
+     *
+     * <p>The ranks come from the options, or from DIST_RANK and DIST_SIZE, torchrun, Open MPI, PMI or srun.
+     *
+     * @throws DistException DEADLINE_EXCEEDED not all workers have come; the message lists the ranks of the others
+     */
+    public static ClusterResolver rendezvous(RendezvousOptions workers, ClusterResolverOptions options) {
+        Objects.requireNonNull(workers, "workers");
+        return made(options,
+                (uses, given, out)
+                        -> Wait.run(uses, new Wait.Calls(), workers.cancel(),
+                                own -> DistModule.dist_cluster_resolver_create_rendezvous(
+                                        workers.toNative(uses, own), given, out)));
+    }
+
+    /** Same as {@link #rendezvous(RendezvousOptions, ClusterResolverOptions)}, with everything from the environment. */
+    public static ClusterResolver rendezvous() {
+        return rendezvous(RendezvousOptions.NONE, ClusterResolverOptions.NONE);
+    }
+
+    /**
      * Creates a union of several resolvers. Its spec is the {@link ClusterSpec#union} of their specs.
      * Everything else comes from the first resolver, unless options set it.
      */

@@ -96,6 +96,7 @@ final class Words {
             Map.entry("cluster_resolver_create_tf_config", "ClusterResolver.tfConfig"),
             Map.entry("cluster_resolver_create_slurm", "ClusterResolver.slurm"),
             Map.entry("cluster_resolver_create_kubernetes", "ClusterResolver.kubernetes"),
+            Map.entry("cluster_resolver_create_rendezvous", "ClusterResolver.rendezvous"),
             Map.entry("cluster_resolver_create_union", "ClusterResolver.union"),
             Map.entry("cluster_resolver_create_host", "ClusterResolver.host"),
             Map.entry("cluster_explain", "ClusterResolver.explain"),

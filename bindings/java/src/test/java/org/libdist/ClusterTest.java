@@ -215,6 +215,13 @@ final class ClusterTest {
         thrown(IllegalArgumentException.class,
                 () -> ClusterResolver.kubernetes(pods.hostName("t-0\0"), NONE));
 
+        RendezvousOptions alone = RendezvousOptions.NONE.rank(0).size(1);
+        equal(task(0), ClusterResolver.rendezvous(alone, NONE).taskId());
+        refused(() -> ClusterResolver.rendezvous(alone.rank(1), NONE));
+        refused(() -> ClusterResolver.rendezvous(alone.size(2).address("nonsense"), NONE));
+        refused(() -> ClusterResolver.rendezvous(alone.jobName("two\nlines"), NONE));
+        thrown(IllegalArgumentException.class, () -> ClusterResolver.rendezvous(alone.jobName("a\0"), NONE));
+
         ClusterResolver union = ClusterResolver.union(List.of(slurm, kubernetes));
         slurm.close();
         kubernetes.close();

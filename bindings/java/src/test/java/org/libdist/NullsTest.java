@@ -148,6 +148,7 @@ final class NullsTest {
                     CrossDevice.create(CrossDeviceKind.NCCL), topology,
                     DeviceAssignment.createSingle(topology), spec, ClusterResolver.simple(spec),
                     ClusterResolverOptions.NONE, SlurmOptions.NONE, KubernetesOptions.NONE,
+                    RendezvousOptions.NONE,
                     NetworkOptions.DEFAULT, new Network(1), OptionalInt.empty(),
                     new ClusterJob("worker", List.of("a:1")), new Cancel(), new ValueScope(),
                     Map.of("x", value), "x", Duration.ZERO, Path.of("/nonexistent/x"),
