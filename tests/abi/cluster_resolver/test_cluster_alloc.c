@@ -30,11 +30,17 @@ static dist_status make_member(int kind, dist_cluster_spec *spec,
   dist_kubernetes_options pods = DIST_KUBERNETES_OPTIONS_INIT;
   pods.host_name = "a-host-with-a-name-of-some-length-1";
   pods.num_workers = 3;
+  dist_rendezvous_options workers = DIST_RENDEZVOUS_OPTIONS_INIT;
+  workers.has_rank = 1;
+  workers.size = 1;
+  workers.job_name = "a job with a name of some length, which needs memory";
+  workers.address = "a-host-with-a-name-of-some-length.example:1";
   switch (kind) {
     case 0: return dist_cluster_resolver_create_simple(spec, options, out_resolver);
     case 1: return dist_cluster_resolver_create_tf_config(options, out_resolver);
     case 2: return dist_cluster_resolver_create_slurm(&slurm, options, out_resolver);
-    default: return dist_cluster_resolver_create_kubernetes(&pods, options, out_resolver);
+    case 3: return dist_cluster_resolver_create_kubernetes(&pods, options, out_resolver);
+    default: return dist_cluster_resolver_create_rendezvous(&workers, options, out_resolver);
   }
 }
 
@@ -62,15 +68,15 @@ static dist_status live(const dist_allocator *allocator) {
   options.task_type = "worker";
   options.tf_config = "{\"cluster\": {\"worker\": [\"another-host-with-such-a-name:2\", \"b:2\"]}}";
   dist_cluster_spec *spec = NULL;
-  dist_cluster_resolver *members[4] = {NULL}, *all = NULL;
+  dist_cluster_resolver *members[5] = {NULL}, *all = NULL;
   dist_status status = make_spec(&spec_options, &spec);
-  for (int i = 0; i < 4 && !status; i++) {
+  for (int i = 0; i < 5 && !status; i++) {
     status = make_member(i, spec, &options, &members[i]);
     if (!status) status = ask(members[i]);
   }
   if (!status) status = dist_cluster_resolver_create_union(members, 1, &options, &all);
   if (!status) status = ask(all);
-  for (int i = 0; i < 4; i++) dist_cluster_resolver_destroy(members[i]);
+  for (int i = 0; i < 5; i++) dist_cluster_resolver_destroy(members[i]);
   dist_cluster_resolver_destroy(all);
   dist_cluster_spec_destroy(spec);
   return status;
