@@ -24,7 +24,7 @@ class Joining final : private OutgoingCall, private Cancel::Link {
   // All of these must outlive it.
   Joining(Memory& memory, GrpcCalls& network, const Registration& own, const char* address) noexcept
       : memory_(memory), network_(network), own_(own), address_(address) {}
-  ~Joining();
+  ~Joining() override;
 
   Status open();
   // `cancel` may be NULL. Called once.
