@@ -27,7 +27,7 @@ class HeldPort final : public Counted {
   const std::vector<Descriptor>& sockets() const noexcept { return listening_.sockets; }
   const char* address() const noexcept { return address_.c_str(); }
 
-  // Begins to use it. Returns false if somebody else does.
+  // Begins to use it. Returns false if it is in use.
   bool take() noexcept { return !taken_.exchange(true); }
   void give_back() noexcept { taken_ = false; }
 

@@ -12,7 +12,7 @@
 namespace dist {
 namespace {
 
-// Where a launcher says what. NULL: nowhere.
+// The variables that a launcher sets. NULL if it has none.
 struct Launcher {
   const char* rank;
   const char* size;

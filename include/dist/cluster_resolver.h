@@ -281,7 +281,7 @@ DIST_API void dist_rendezvous_options_init(dist_rendezvous_options *options, uin
  * ranks that have not registered. A process that cannot prove that it knows the job's secret is ignored. Worker 0
  * rejects a registration with another job name, with another number of workers or with a rank that another process has
  * registered, and the message contains the values of both sides. A rejected process does not end the rendezvous: the
- * process that should have come in its place can still register. A worker that ends before all have met can be started
+ * process that belongs in its place can still register. A worker that ends before all have met can be started
  * again; after that, its addresses are fixed and a restarted worker cannot register any more. Use TF_CONFIG if workers
  * are to be restarted one by one.
  *

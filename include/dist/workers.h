@@ -44,8 +44,8 @@
  *                          worker's certificate must list the host of its address as a DNS or IP name; other kinds of
  *                          names are ignored. "*" may replace the first label of a DNS name
  *     DIST_PLAINTEXT       1 = no TLS on addresses other than loopback: anyone on the path can read and change the data
- *     DIST_RENDEZVOUS      host:port of worker 0, at which the workers meet if TF_CONFIG is not set; see also DIST_RANK,
- *                          DIST_SIZE and DIST_JOB_NAME in cluster_resolver.h
+ *     DIST_RENDEZVOUS      host:port of worker 0, at which the workers meet if TF_CONFIG is not set. cluster_resolver.h
+ *                          also describes DIST_RANK, DIST_SIZE and DIST_JOB_NAME
  *     DIST_BIND_ADDRESS    host:port to listen on. By default a worker listens on the port of its address in the
  *                          cluster: on that address only if it is localhost or a loopback address, otherwise on all
  *                          interfaces
@@ -54,9 +54,10 @@
  *     DIST_LEASE_SECONDS   time after which a silent worker counts as lost, 0.1 to 3600 (default 10); the same on all
  *                          workers
  *
- * **Starting and ending.** Creating a strategy does not block, except that workers that meet at DIST_RENDEZVOUS wait for
- * each other, up to the strategy's timeout_ns. The first call that needs a peer waits for it until the call's deadline, so you can start the workers in any order, even if their host names do not resolve yet. libdist
- * resolves names with getaddrinfo(), like other programs on the machine, until the workers are connected; it tries all
+ * **Starting and ending.** Creating a strategy does not block, except that workers that meet at DIST_RENDEZVOUS wait
+ * for each other, up to the strategy's timeout_ns. The first call that needs a peer waits for it until the call's
+ * deadline, so you can start the workers in any order, even if their host names do not resolve yet. libdist resolves
+ * names with getaddrinfo(), like other programs on the machine, until the workers are connected; it tries all
  * addresses of a name, and uses a new address within a second of the system's answer. A worker need not be able to
  * resolve its own name, and its address can belong to a gateway that forwards the port.
  *

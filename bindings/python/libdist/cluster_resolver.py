@@ -299,8 +299,8 @@ class ClusterResolver(Native):
         """Waits until all workers of a job have met at one address, and creates a resolver for their cluster.
 
         Every worker listens on a port that the system chooses. The ranks come from the options, or from DIST_RANK and
-        DIST_SIZE, torchrun, Open MPI, PMI or srun. Raises DeadlineExceeded with the ranks of the missing workers if not
-        all have come in time. Ctrl-C and cancel end the wait.
+        DIST_SIZE, torchrun, Open MPI, PMI or srun. Raises DeadlineExceeded, with the missing ranks, if not all
+        workers have registered in time. Ctrl-C and cancel end the wait.
         """
         native = _cdist.dist_rendezvous_options()
         if workers.rank is not None:

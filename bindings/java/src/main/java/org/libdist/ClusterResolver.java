@@ -110,7 +110,7 @@ public final class ClusterResolver extends NativeObject {
      *
      * <p>The ranks come from the options, or from DIST_RANK and DIST_SIZE, torchrun, Open MPI, PMI or srun.
      *
-     * @throws DistException DEADLINE_EXCEEDED not all workers have come; the message lists the ranks of the others
+     * @throws DistException DEADLINE_EXCEEDED not all workers have registered in time; the message lists the missing ranks
      */
     public static ClusterResolver rendezvous(RendezvousOptions workers, ClusterResolverOptions options) {
         Objects.requireNonNull(workers, "workers");
