@@ -22,10 +22,10 @@ Formation::Formation(Memory& memory, Strategy& owner, const Plan& plan, WorkerPl
              Membership{0, nullptr, &wait_graph_, naming_of(worker_), plan.pool.keeper}),
       progress_(memory, plan.pool.usable_cpus, plan.pool.placement->within(), plan.pool.placement->bounds()),
       // Only one of alone_ and workers_ takes the way: workers_ exists if there are several workers.
-      // NOLINTNEXTLINE(bugprone-use-after-move, clang-analyzer-cplusplus.Move)
       alone_(worker_.num_workers() > 1 ? WorkerLink::Way() : WorkerLink::Way(std::move(way))),
       readers_(plan.num_replicas),
       recorder_(memory, worker_.count(), {worker_.number(), worker_.num_workers()}, plan.recorded_events),
+      // NOLINTNEXTLINE(bugprone-use-after-move, clang-analyzer-cplusplus.Move)
       pool_(memory, group_, wait_graph_, plan.host, pool_options(owner, plan, std::move(way))) {}
 
 ReplicaPool::Options Formation::pool_options(Strategy& owner, const Plan& plan, WorkerLink::Way way) {
