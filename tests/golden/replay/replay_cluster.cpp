@@ -42,12 +42,12 @@ std::string printed(Replay& replay, const dist_cluster_spec* spec) {
     const auto add = [&](const std::string& item) { text.append(text.empty() ? "" : ", ").append(item); };
     if (tasks.IsArray()) {
       for (const Json& one : tasks.GetArray()) add(std::string("'").append(text_of(one)).append("'"));
-      text = "[" + text + "]";
+      text.insert(0, "[").append("]");
     } else {
       for (const auto& [index, one] : tasks.GetObject()) {
         add(std::string(text_of(index)).append(": '").append(text_of(one)).append("'"));
       }
-      text = "{" + text + "}";
+      text.insert(0, "{").append("}");
     }
     jobs[std::string(text_of(name))] = text;
   }
