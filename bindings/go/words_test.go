@@ -103,7 +103,7 @@ func TestNoMessageSpeaksC(t *testing.T) {
 	others := regexp.MustCompile(`struct_size|size_bytes|row_bytes|sizeof|_INIT\b|^dist_\w+$|\.hp?p?$|^"|family|clocksource|cpu\.` +
 		`|pthread_exit|timeout_seconds|dlpack|DLPack|reserved`)
 	// Variables of the environment have one name in all languages.
-	environment := regexp.MustCompile(`\bDIST_(TRANSPORT|REPLICAS|JOB_SECRET|PLAINTEXT|TLS_\w+|BIND_ADDRESS|LEASE_SECONDS|MODULE_FOLDER)\b`)
+	environment := regexp.MustCompile(`\bDIST_(TRANSPORT|REPLICAS|RENDEZVOUS|RANK|SIZE|JOB_NAME|JOB_SECRET|PLAINTEXT|TLS_\w+|BIND_ADDRESS|LEASE_SECONDS|MODULE_FOLDER)\b`)
 	spoken := regexp.MustCompile(`\bdist_\w+|\bDIST_\w+|\bNULL\b|_ns\b|\w->\w|\bout_\w+|\bdestroy\b`)
 	messages := 0
 	for _, folder := range []string{"../../core", "../../capi"} {
