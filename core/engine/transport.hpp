@@ -87,7 +87,9 @@ class Transfer {
     std::byte* data = nullptr;  // only read if this is a send
     std::size_t bytes = 0;
   };
+  // Does nothing if the transfer has begun: a transport may pass it on to another one later, while its owner reads it.
   void begin(const Message& message) noexcept {
+    if (end_.load(std::memory_order_relaxed) == End::kUnderWay) return;
     message_ = message;
     end_.store(End::kUnderWay, std::memory_order_relaxed);
   }

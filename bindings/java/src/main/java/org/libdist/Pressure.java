@@ -16,7 +16,7 @@ final class Pressure {
     /** The amount that may be held without requesting a collection. */
     static final long FLOOR_BYTES = Math.max(Runtime.getRuntime().maxMemory() / 4, 1 << 26);
 
-    private static final int TRIES = 8; // 255 ms together
+    private static final int TRIES = 10; // 1 s together, if the cleaner does not get the CPU
     private static final AtomicLong HELD_BYTES = new AtomicLong();
     private static final ReentrantLock ASKING = new ReentrantLock();
     private static volatile long limitBytes = FLOOR_BYTES;
