@@ -136,9 +136,9 @@ type Transport int
 
 // The values of Transport.
 const (
-	AutoTransport Transport = 0 // the one named by DIST_TRANSPORT; else GrpcTransport, or NoneTransport for host names without TLS and DIST_PLAINTEXT
+	AutoTransport Transport = 0 // the one named by DIST_TRANSPORT; else GrpcTransport, or NoneTransport for host names without TLS and DIST_PLAINTEXT. If none is named, workers of one machine and user exchange data through shared memory
 	NoneTransport Transport = 1 // no transport: the first call that needs another worker fails with UNAVAILABLE
-	GrpcTransport Transport = 2 // over gRPC, between the addresses in the cluster
+	GrpcTransport Transport = 2 // over gRPC, between the addresses in the cluster, also within one machine
 	GlooTransport Transport = 3 // control over gRPC, data over Gloo: not encrypted, on additional ports
 )
 

@@ -118,9 +118,9 @@ class Threads(IntEnum):
 class Transport(IntEnum):
     """The transport between workers that are separate processes; workers.h lists the environment variables for it."""
 
-    AUTO = 0  # the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT
+    AUTO = 0  # the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named, workers of one machine and user exchange data through shared memory
     NONE = 1  # no transport: the first call that needs another worker fails with UNAVAILABLE
-    GRPC = 2  # over gRPC, between the addresses in the cluster
+    GRPC = 2  # over gRPC, between the addresses in the cluster, also within one machine
     GLOO = 3  # control over gRPC, data over Gloo: not encrypted, on additional ports
 
 

@@ -8,11 +8,14 @@ package org.libdist;
  * for it.
  */
 public enum Transport {
-    /** The one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. */
+    /**
+     * The one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT.
+     * If none is named, workers of one machine and user exchange data through shared memory.
+     */
     AUTO(0),
     /** No transport: the first call that needs another worker fails with UNAVAILABLE. */
     NONE(1),
-    /** Over gRPC, between the addresses in the cluster. */
+    /** Over gRPC, between the addresses in the cluster, also within one machine. */
     GRPC(2),
     /** Control over gRPC, data over Gloo: not encrypted, on additional ports. */
     GLOO(3);
