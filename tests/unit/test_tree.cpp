@@ -60,8 +60,9 @@ T apply(dist_reduce_op op, T a, T b) {
   } else if constexpr (std::is_integral_v<T>) {
     if (op == DIST_REDUCE_MIN) return b < a ? b : a;
     if (op == DIST_REDUCE_MAX) return b > a ? b : a;
-    const auto x = static_cast<uint64_t>(a);
-    const auto y = static_cast<uint64_t>(b);
+    // Only the low bits count.
+    const auto x = static_cast<uint64_t>(a);  // NOLINT(bugprone-signed-char-misuse)
+    const auto y = static_cast<uint64_t>(b);  // NOLINT(bugprone-signed-char-misuse)
     return static_cast<T>(op == DIST_REDUCE_PROD ? x * y : x + y);
   } else {
     if (op == DIST_REDUCE_PROD) return a * b;
