@@ -249,7 +249,7 @@ func (r *run) canceller() (*canceller, error) {
 	return cancel, err
 }
 
-// place sets the id of this worker's first replica.
+// place sets the id of the first replica on this worker.
 func (r *run) place(first int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -130,11 +130,7 @@ Status InProcessNetwork::join(int worker, Transport** out) noexcept {
 InProcessNetwork::Endpoint& InProcessNetwork::at(int worker) const noexcept { return endpoints_[worker]; }
 
 std::size_t InProcessNetwork::bucket_of(int from, const MessageKey& key) noexcept {
-  uint64_t hash = key.number * 0x9E3779B97F4A7C15u;
-  hash ^= (static_cast<uint64_t>(static_cast<uint32_t>(key.group)) << 32 | key.part) * 0xC2B2AE3D27D4EB4Fu;
-  hash ^= (static_cast<uint64_t>(key.series) << 32 | static_cast<uint32_t>(from)) * 0x165667B19E3779F9u;
-  hash ^= (static_cast<uint64_t>(key.generation) << 32 | key.run) * 0xD6E8FEB86659FD93u;
-  return (hash ^ hash >> 32) % kBuckets;
+  return (key.hash() ^ static_cast<uint32_t>(from) * 0xD6E8FEB86659FD93u) % kBuckets;
 }
 
 void InProcessNetwork::link(Transfer*& list, Transfer& transfer) noexcept {
@@ -176,14 +172,10 @@ void InProcessNetwork::copy(Transfer& send, Transfer& receive) noexcept {
   end(receive, ended);
 }
 
-std::size_t InProcessNetwork::counted(std::size_t bytes) noexcept {
-  return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
-}
-
 // Returns NULL if the credit is exhausted or no memory is left; then the message waits for its receiver.
 InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) noexcept {
   const Transfer::Message& message = transfer.message();
-  const std::size_t more = counted(message.bytes);
+  const std::size_t more = Transport::counted(message.bytes);
   std::atomic<std::size_t>& used = at(message.worker).ahead[transfer.owner];
   std::size_t before = used.load(std::memory_order_relaxed);
   do {
@@ -201,7 +193,7 @@ InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) 
 }
 
 void InProcessNetwork::drop(Ahead* ahead, int to) noexcept {
-  at(to).ahead[ahead->from].fetch_sub(counted(ahead->bytes), std::memory_order_relaxed);
+  at(to).ahead[ahead->from].fetch_sub(Transport::counted(ahead->bytes), std::memory_order_relaxed);
   memory().free(ahead, sizeof(Ahead) + ahead->bytes, alignof(Ahead));
 }
 

@@ -52,7 +52,6 @@ class InProcessNetwork final : public Network {
   };
   enum class Life : uint32_t { kAbsent, kHere, kGone };
 
-  static std::size_t counted(std::size_t bytes) noexcept;
   static std::size_t bucket_of(int from, const MessageKey& key) noexcept;
   static void link(Transfer*& list, Transfer& transfer) noexcept;
   static void unlink(Transfer& transfer) noexcept;

@@ -47,6 +47,13 @@ struct MessageKey {
   constexpr bool before(uint32_t other_generation, uint32_t other_run) const noexcept {
     return generation != other_generation ? generation < other_generation : run < other_run;
   }
+  // For hash tables.
+  constexpr uint64_t hash() const noexcept {
+    uint64_t hash = number * 0x9E3779B97F4A7C15u;
+    hash ^= (static_cast<uint64_t>(static_cast<uint32_t>(group)) << 32 | part) * 0xC2B2AE3D27D4EB4Fu;
+    hash ^= (static_cast<uint64_t>(series) << 32 | run) * 0x165667B19E3779F9u;
+    return hash ^ hash >> 32;
+  }
 };
 
 // One message in flight. It lives in memory of the caller that began it.
@@ -131,6 +138,9 @@ class Transport {
   virtual int me() const noexcept = 0;
   // How many bytes a sender may be ahead of each of its receivers.
   static constexpr std::size_t kLeastCounted = 64;
+  static constexpr std::size_t counted(std::size_t bytes) noexcept {
+    return bytes > kLeastCounted ? bytes : kLeastCounted;
+  }
   virtual std::size_t credit() const noexcept = 0;
 
   // `transfer` must not be in flight. A transfer to the worker itself, or to a worker that does not exist, is an

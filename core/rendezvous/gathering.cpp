@@ -17,7 +17,7 @@ constexpr std::size_t kMostMissing = 8;     // ranks that are named
 // A worker receives the list of missing ranks so long before its own deadline.
 constexpr int64_t kMostAheadNs = 1'000'000'000;
 
-std::string_view quoted(std::string_view job) noexcept { return job.empty() ? "without a name" : job; }
+std::string_view name_or_none(std::string_view job) noexcept { return job.empty() ? "without a name" : job; }
 
 bool is_loopback(std::string_view host) noexcept { return HostAndPort{host, 0}.is_loopback(); }
 
@@ -71,14 +71,13 @@ Status Gathering::check(const Registration& given, const std::pmr::string& addre
     return failed_precondition(
         "worker %d at %s belongs to another job (%s) than worker 0 (%s), which waits at %s. Give each job an "
         "address of its own, or set the same DIST_JOB_NAME for all workers of this one.",
-        given.rank, Shown(address.c_str()).c_str(), Shown(quoted(given.job)).c_str(),
-        Shown(quoted(own_.job)).c_str(), address_.c_str());
+        given.rank, Shown(address.c_str()).c_str(), Shown(name_or_none(given.job)).c_str(),
+        Shown(name_or_none(own_.job)).c_str(), address_.c_str());
   }
   if (given.size != own_.size) {
     return failed_precondition(
         "worker %d at %s has a job of %s, but worker 0, which waits at %s, has one of %s. Set the same size "
-        "for "
-        "all of them.",
+        "for all of them.",
         given.rank, Shown(address.c_str()).c_str(), CountText(given.size, "worker").text, address_.c_str(),
         CountText(own_.size, "worker").text);
   }

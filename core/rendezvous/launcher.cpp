@@ -105,7 +105,7 @@ Status find_address(Memory& memory, const char* given, RendezvousPlace* out) {
           "to another address.",
           number);
     }
-    // PyTorch's store listens on MASTER_PORT itself: that of torchrun, or else that of the program's rank 0.
+    // PyTorch's store, in torchrun or in the process with rank 0, listens on MASTER_PORT.
     out->address = address_text(memory, host, number + 1);
   } else if (out->size == 1) {
     out->address_source = "not needed";

@@ -28,7 +28,7 @@ class Text final : public CallParts {
   const std::span<const std::byte> part_;
 };
 
-// The bytes as a text, which ends at its first NUL.
+// Copies the bytes to a string. Fails if they contain NUL.
 Status text_of(std::span<const std::byte> bytes, const char* what, std::pmr::string* out) {
   out->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return out->find('\0') == out->npos ? kOk : invalid_argument("%s contains a NUL byte", what);

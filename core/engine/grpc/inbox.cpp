@@ -10,13 +10,6 @@ namespace dist::grpc_link {
 
 Inbox::~Inbox() { drop_all(); }
 
-std::size_t Inbox::bucket_of(const MessageKey& key) noexcept {
-  uint64_t hash = key.number * 0x9E3779B97F4A7C15u;
-  hash ^= (static_cast<uint64_t>(static_cast<uint32_t>(key.group)) << 32 | key.part) * 0xC2B2AE3D27D4EB4Fu;
-  hash ^= (static_cast<uint64_t>(key.series) << 32 | key.run) * 0x165667B19E3779F9u;
-  return (hash ^ hash >> 32) % kBuckets;
-}
-
 // ---- Entries ----
 
 // Returns NULL if no memory is left.
@@ -228,7 +221,7 @@ void Inbox::tell_credit(bool at_once) noexcept {
 }
 
 void Inbox::give_back(std::size_t bytes) noexcept {
-  owed_ += counted(bytes);
+  owed_ += Transport::counted(bytes);
   tell_credit(offered_ != 0);
 }
 
@@ -250,11 +243,11 @@ const char* Inbox::begin(const Frame& frame, std::byte** to) noexcept {
 }
 
 const char* Inbox::begin_ahead(const MessageKey* key, const Frame& frame, std::byte** to) noexcept {
-  if (frame.bytes > credit_ || counted(static_cast<std::size_t>(frame.bytes)) > credit_ - used_) {
+  if (frame.bytes > credit_ || Transport::counted(static_cast<std::size_t>(frame.bytes)) > credit_ - used_) {
     return "it sends more than its credit";
   }
   const auto bytes = static_cast<std::size_t>(frame.bytes);
-  used_ += counted(bytes);
+  used_ += Transport::counted(bytes);
   coming_bytes_ = bytes;
   into_ = nullptr;
   if (key == nullptr || forgotten(*key)) return nullptr;

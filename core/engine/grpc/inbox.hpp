@@ -84,10 +84,7 @@ class Inbox final : public FrameTaker {
     Entry* entries = nullptr;
   };
   static constexpr std::size_t kBuckets = 256;
-  static std::size_t counted(std::size_t bytes) noexcept {
-    return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
-  }
-  static std::size_t bucket_of(const MessageKey& key) noexcept;
+  static std::size_t bucket_of(const MessageKey& key) noexcept { return key.hash() % kBuckets; }
   bool forgotten(const MessageKey& key) const noexcept { return key.before(first_generation_, first_run_); }
 
   Entry* make(const MessageKey& key, std::size_t bytes, std::size_t room) noexcept;

@@ -25,8 +25,8 @@ void Outbox::take_out(Transfer& transfer) noexcept {
 }
 
 bool Outbox::go_ahead(std::size_t bytes) noexcept {
-  if (counted(bytes) > credit_ - used_) return false;
-  used_ += counted(bytes);
+  if (Transport::counted(bytes) > credit_ - used_) return false;
+  used_ += Transport::counted(bytes);
   return true;
 }
 
@@ -50,7 +50,7 @@ void Outbox::offer(Transfer& transfer) noexcept {
   transfer.id = ++last_id_;
   transfer.moved = 0;
   // A message larger than the whole credit must not prevent others from using it.
-  link(transfer, counted(transfer.message().bytes) > credit_ ? kTooLarge : kOffered);
+  link(transfer, Transport::counted(transfer.message().bytes) > credit_ ? kTooLarge : kOffered);
   Transfer*& bucket = by_id_[transfer.id % kBuckets];
   transfer.next_by_id = bucket;
   transfer.before_by_id = &bucket;

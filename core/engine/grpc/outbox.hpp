@@ -63,9 +63,6 @@ class Outbox final : public FrameTaker {
 
  private:
   static constexpr std::size_t kBuckets = 256;
-  static std::size_t counted(std::size_t bytes) noexcept {
-    return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
-  }
   bool go_ahead(std::size_t bytes) noexcept;
   void offer(Transfer& transfer) noexcept;
   void promote() noexcept;

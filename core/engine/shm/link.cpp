@@ -63,13 +63,17 @@ void Link::violated(const char* rule) noexcept {
 
 // ---- The five operations ----
 
-bool Link::send(const Transfer::Message& message, Transfer& transfer) noexcept {
+void Link::begin(const Transfer::Message& message, bool sends, Transfer& transfer) noexcept {
   transfer.begin(message);
-  transfer.sends = true;
+  transfer.sends = sends;
   transfer.owner = -1;
   transfer.before = nullptr;
   transfer.id = 0;
   transfer.moved = 0;
+}
+
+bool Link::send(const Transfer::Message& message, Transfer& transfer) noexcept {
+  begin(message, true, transfer);
   std::unique_lock lock(mutex_);
   if (closed_ || gone_) {
     end_at_once(transfer, closed_ ? End::kCancelled : End::kLost);
@@ -78,7 +82,7 @@ bool Link::send(const Transfer::Message& message, Transfer& transfer) noexcept {
   const std::size_t bytes = message.bytes;
   const std::size_t used = std::min(bytes, transfer.used);
   if (queued_.first == nullptr && has_credit(bytes) && has_room(kLine + padded(used))) {
-    sent_ahead_ += counted(bytes);
+    sent_ahead_ += Transport::counted(bytes);
     put({.kind = FrameKind::kMessage, .bytes = bytes, .place = used, .key = message.key}, message.data, used);
     end_at_once(transfer, End::kDone);
   } else {
@@ -90,11 +94,7 @@ bool Link::send(const Transfer::Message& message, Transfer& transfer) noexcept {
 }
 
 bool Link::receive(const Transfer::Message& message, Transfer& transfer) noexcept {
-  transfer.begin(message);
-  transfer.sends = false;
-  transfer.owner = -1;
-  transfer.before = nullptr;
-  transfer.id = 0;
+  begin(message, false, transfer);
   std::unique_lock lock(mutex_);
   if (closed_) {
     end_at_once(transfer, End::kCancelled);
@@ -283,7 +283,7 @@ bool Link::has_room(std::size_t bytes) noexcept {
 }
 
 bool Link::has_credit(std::size_t bytes) noexcept {
-  const uint64_t more = counted(bytes);
+  const uint64_t more = Transport::counted(bytes);
   if (more > credit_) return false;
   if (sent_ahead_ + more - returned_ <= credit_) return true;
   const uint64_t returned = theirs_.control().returned.load(std::memory_order_relaxed);
@@ -482,13 +482,6 @@ void Link::end_sends(End end_of_all) noexcept {
 
 // ---- Receiving: transfers and entries ----
 
-std::size_t Link::bucket_of(const MessageKey& key) noexcept {
-  uint64_t hash = key.number * 0x9E3779B97F4A7C15u;
-  hash ^= (static_cast<uint64_t>(static_cast<uint32_t>(key.group)) << 32 | key.part) * 0xC2B2AE3D27D4EB4Fu;
-  hash ^= (static_cast<uint64_t>(key.series) << 32 | key.run) * 0x165667B19E3779F9u;
-  return (hash ^ hash >> 32) % kBuckets;
-}
-
 Link::Entry* Link::make(const MessageKey& key, std::size_t bytes, std::size_t room) noexcept {
   void* const place = memory_.try_allocate(sizeof(Entry) + room, alignof(Entry));
   if (place == nullptr) return nullptr;
@@ -666,7 +659,7 @@ void Link::end_receives(End end_of_all) noexcept {
 // ---- Receiving: frames ----
 
 void Link::give_back(std::size_t bytes) noexcept {
-  owed_ += counted(bytes);
+  owed_ += Transport::counted(bytes);
   if (owed_ < credit_ / 4) return;
   gave_back_ += std::exchange(owed_, 0);
   own_.control().returned.store(gave_back_, std::memory_order_relaxed);
@@ -724,11 +717,11 @@ void Link::take(const Frame& frame, uint64_t at) noexcept {
 
 void Link::take_message(const Frame& frame, uint64_t at) noexcept {
   if (frame.bytes > credit_ || frame.place > frame.bytes ||
-      came_ahead_ + counted(static_cast<std::size_t>(frame.bytes)) - gave_back_ > credit_)
+      came_ahead_ + Transport::counted(static_cast<std::size_t>(frame.bytes)) - gave_back_ > credit_)
     return violated("it sends more than its credit");
   const auto bytes = static_cast<std::size_t>(frame.bytes);
   const auto used = static_cast<std::size_t>(frame.place);
-  came_ahead_ += counted(bytes);
+  came_ahead_ += Transport::counted(bytes);
   if (forgotten(frame.key)) return give_back(bytes);
   if (Transfer* const receive = take_receive(frame.key); receive != nullptr) {
     const bool fits = receive->message().bytes == bytes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Link: the messages between this process and one other process of the same machine.
 //
-// A message that fits into the credit is copied into the ring of the receiver's region and is then done for its sender.
-// Any other one is offered: the sender puts its address and size into the ring. When the receiver asks for it, it reads
-// the data straight from the sender's memory if the system allows that, or else has the sender copy them through the
-// ring in chunks.
+// The sender copies a message that fits into the credit to the ring in the receiver's region; the send has then ended. It
+// offers a larger message by writing its address and size to the ring. When a receive asks for the message, the receiver
+// reads the data from the sender's memory if the system allows it. Otherwise the sender copies them through the ring in
+// chunks.
 //
 // The threads that call the link move the data; it has no thread. A thread that publishes something rings the peer's bell
 // if the peer has asked for that: if none of its threads polls, and transfers wait or a thread sleeps.
@@ -125,11 +125,9 @@ class Link {
     Transfer** end = &first;
   };
 
-  static std::size_t counted(std::size_t bytes) noexcept {
-    return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
-  }
-  static std::size_t bucket_of(const MessageKey& key) noexcept;
+  static std::size_t bucket_of(const MessageKey& key) noexcept { return key.hash() % kBuckets; }
   bool forgotten(const MessageKey& key) const noexcept { return key.before(first_generation_, first_run_); }
+  static void begin(const Transfer::Message& message, bool sends, Transfer& transfer) noexcept;
   void end(Transfer& transfer, Transfer::End end) noexcept;
   // Ends a transfer before the call that began it returns.
   static void end_at_once(Transfer& transfer, Transfer::End end) noexcept { transfer.finish(end); }

@@ -15,8 +15,6 @@ namespace {
 constexpr int kHeld = -2;  // Transfer::owner while the transfer is held back
 constexpr int kCopy = -3;  // the same for a Copy
 
-std::size_t counted(std::size_t bytes) noexcept { return std::max(bytes, Transport::kLeastCounted); }
-
 }  // namespace
 
 ShmTransport::ShmTransport(Memory& memory, Transport& below, const Options& options)
@@ -438,8 +436,8 @@ void ShmTransport::close_links() noexcept {
   tell();
 }
 
-// What was sent before it was known how the peer is reached goes through the transport below. The peer is told so, unless
-// it might use shared memory already: then the messages go both ways, and it never takes one of the two.
+// Sends the copies over the transport below, after a message that makes the peer use that transport, too. If this worker
+// has agreed to shared memory already, the peer may use either, so each copy is sent both ways; the peer receives one.
 void ShmTransport::leave(Peer& peer) noexcept {
   const std::scoped_lock lock(peer.mutex);
   Transfer* first = take_held(peer);

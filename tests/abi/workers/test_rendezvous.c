@@ -231,7 +231,7 @@ static void a_strategy_without_a_resolver_reads_the_environment(void **state) {
   for (int w = 0; w < 2; ++w) ends_well(&all.processes[w]);
 }
 
-/* The port of the job's address, which somebody listens on; -1: the port before it is not available. */
+/* Returns a socket that listens on the port before that of the job's address, or -1 if that port is in use. */
 static int listen_before(const job *all) {
   const char *const colon = strchr(all->addresses[0], ':');
   char host[32];
@@ -279,7 +279,7 @@ static void every_launcher_provides_rank_and_size(void **state) {
   }
 }
 
-/* A process that cannot take part is told why, and the one that comes instead of it completes the job. */
+/* A rejected process gets the reason, and another process can take its place. */
 static void a_rejected_process_does_not_end_the_rendezvous(void **state) {
   (void)state;
   static const struct {

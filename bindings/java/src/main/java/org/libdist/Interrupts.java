@@ -13,7 +13,10 @@ import java.util.function.Consumer;
  * {@link Replica#active} checks for interrupts too.
  */
 final class Interrupts extends AbstractInterruptibleChannel {
-    /** {the watch of this thread}: in an array of the JVM's own class, because a thread outlives class loaders. */
+    /**
+     * Holds the watch of each thread as the only element of an array. An array of objects belongs to the JVM, so a
+     * thread that outlives this class's loader does not keep the loader alive.
+     */
     private static final ThreadLocal<Object[]> HERE = ThreadLocal.withInitial(() -> new Object[1]);
 
     private final Consumer<Thread> interrupted;

@@ -16,7 +16,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a program forgets to close is bounded, views keep what they look into, and short calls allocate little. */
+/**
+ * The memory of objects that a program forgets to close is bounded, a view keeps its object alive, and short calls
+ * allocate little.
+ */
 public final class MemoryTest {
     private static final int ELEMENTS = 1 << 20;
     private static final long LARGE_BYTES = 4L * ELEMENTS;
