@@ -2,11 +2,16 @@
 #include "core/comm/worker_messages.hpp"
 
 #include <bit>
+#include <cstring>
 
 #include "core/base/wire.hpp"
 
 namespace dist {
 namespace {
+
+// Where a header's magic number and version end, and where the fields begin that are equal in similar headers.
+constexpr std::size_t kLastAt = 2 * sizeof(uint32_t);
+constexpr std::size_t kAlikeAt = kLastAt + sizeof(int32_t) + sizeof(int64_t);
 
 // Elements travel as they lie in memory.
 constexpr bool kLittleEndian = std::endian::native == std::endian::little;
@@ -31,6 +36,11 @@ void put(WireWriter& writer, const Signature& s) noexcept {
   writer.put(s.elements);
   writer.put(s.digest);
   writer.put(s.tag);
+}
+
+void take_last(WireReader& reader, WorkerHeader& header) noexcept {
+  header.last = reader.take_in<int32_t>(-1, DIST_MAX_REPLICAS - 1);
+  header.last_alone_ns = reader.take_in<int64_t>(-1, INT64_MAX);
 }
 
 // Numbers that are only printed are not validated.
@@ -61,32 +71,48 @@ void WorkerHeader::write(std::byte* to) const noexcept {
   WireWriter writer(to);
   writer.put(kWorkerMagic);
   writer.put(version);
+  write_last(to);
+  writer = WireWriter(to + kAlikeAt);
   writer.put(members);
   writer.put(all_members);
   writer.put(kLittleEndian);
   writer.put(complete);
   writer.put(payload_bytes);
   writer.put(staging_bytes);
-  writer.put(last);
-  writer.put(last_alone_ns);
   put(writer, signature);
   writer.fill(to + kSaidBytes);
+}
+
+void WorkerHeader::write_last(std::byte* to) const noexcept {
+  WireWriter writer(to + kLastAt);
+  writer.put(last);
+  writer.put(last_alone_ns);
 }
 
 Reading WorkerHeader::read(const std::byte* from) noexcept {
   *this = WorkerHeader{};
   WireReader reader(from, kSaidBytes);
   if (const Reading reading = begin(reader, &version); reading != Reading::kGood) return reading;
+  take_last(reader, *this);
   members = reader.take<int32_t>();
   all_members = reader.take<uint64_t>();
   const bool same_order = reader.take<bool>() == kLittleEndian;
   complete = reader.take<bool>();
   payload_bytes = reader.take<uint64_t>();
   staging_bytes = reader.take<uint64_t>();
-  last = reader.take_in<int32_t>(-1, DIST_MAX_REPLICAS - 1);
-  last_alone_ns = reader.take_in<int64_t>(-1, INT64_MAX);
   take(reader, signature);
   return reader.good() && same_order ? Reading::kGood : Reading::kBad;
+}
+
+Reading WorkerHeader::read(const std::byte* from, const WorkerHeader& own,
+                           const std::byte* own_bytes) noexcept {
+  if (std::memcmp(from, own_bytes, kLastAt) != 0 ||
+      std::memcmp(from + kAlikeAt, own_bytes + kAlikeAt, kSaidBytes - kAlikeAt) != 0)
+    return read(from);
+  *this = own;
+  WireReader reader(from + kLastAt, kAlikeAt - kLastAt);
+  take_last(reader, *this);
+  return reader.good() ? Reading::kGood : Reading::kBad;
 }
 
 void WorkerNotice::write(std::byte* to) const noexcept {

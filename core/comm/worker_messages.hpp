@@ -14,7 +14,7 @@
 namespace dist {
 
 inline constexpr uint32_t kWorkerMagic = 0x4C44'5748;
-inline constexpr uint32_t kWorkerVersion = 7;
+inline constexpr uint32_t kWorkerVersion = 8;
 
 // The result of decoding a message.
 enum class Reading : uint8_t { kGood, kOtherVersion, kBad };
@@ -29,13 +29,14 @@ struct WorkerHeader {
   static constexpr uint64_t kSizesVary = UINT64_MAX;
 
   uint32_t version = kWorkerVersion;
+  int32_t last = -1;           // the global number of its member that arrived last
+  int64_t last_alone_ns = -1;  // how long its other members waited for that one; -1: there are none
+  // From here on, headers of workers that do the same are equal.
   int32_t members = 0;         // number of this worker's members
   uint64_t all_members = 0;    // digest of the number of members that it assumes for each worker
   bool complete = false;       // the payloads contain the elements of all tensors
   uint64_t payload_bytes = 0;  // size of each member's payload, or kSizesVary
   uint64_t staging_bytes = 0;  // its limit for tensor bytes in flight
-  int32_t last = -1;           // the global number of its member that arrived last
-  int64_t last_alone_ns = -1;  // how long its other members waited for that one; -1: there are none
   Signature signature;         // without addresses; its digest is the shared digest
 
   // Whether the payloads are inside, one after the other. `members` must have been validated.
@@ -48,8 +49,12 @@ struct WorkerHeader {
   }
 
   void write(std::byte* to) const noexcept;
+  // Writes `last` and `last_alone_ns` into a header whose other fields are written already.
+  void write_last(std::byte* to) const noexcept;
   // With kOtherVersion, only `version` is valid.
   Reading read(const std::byte* from) noexcept;
+  // The same. `own` is this worker's header, which is written at `own_bytes`; most others are like it.
+  Reading read(const std::byte* from, const WorkerHeader& own, const std::byte* own_bytes) noexcept;
 };
 
 struct WorkerNotice {

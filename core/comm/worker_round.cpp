@@ -36,11 +36,11 @@ Status Payload::resize(std::size_t bytes, bool spare) noexcept {
   return kOk;
 }
 
-bool WorkerRound::Peer::good() noexcept {
-  if (!done(receive_header)) return false;
-  if (!read) reading = header.read(header_bytes);
-  read = true;
-  return reading == Reading::kGood;
+bool WorkerRound::is_good(Peer& peer) noexcept {
+  if (!done(peer.receive_header)) return false;
+  if (!peer.read) peer.reading = peer.header.read(peer.header_bytes, own_, own_bytes_);
+  peer.read = true;
+  return peer.reading == Reading::kGood;
 }
 
 WorkerRound::WorkerRound(Memory& memory, Transport& transport, const WorkerMembers& members)
@@ -131,7 +131,7 @@ bool WorkerRound::others_know_other_members() noexcept {
   bool differ = false;
   bool right = true;
   each_peer([&](int w, Peer& peer) {
-    right = right && peer.good() && peer.header.members == members_.count_of(w);
+    right = right && is_good(peer) && peer.header.members == members_.count_of(w);
     differ = differ || peer.header.all_members != own_.all_members;
   });
   return differ && right;
@@ -153,28 +153,38 @@ void WorkerRound::set_polled(bool polled) noexcept {
   });
 }
 
+void WorkerRound::write_header(const Signature& signature, std::size_t most_bytes,
+                               const Last& last) noexcept {
+  uint64_t payload_bytes = outgoing_[0].bytes();
+  bool complete = true;
+  for (std::size_t p = 0; p < own_sizes_.size(); ++p) {
+    own_sizes_[p] = outgoing_[p].bytes();
+    complete = complete && outgoing_[p].complete;
+    if (own_sizes_[p] != own_sizes_[0]) payload_bytes = WorkerHeader::kSizesVary;
+  }
+  own_.last = last.name;
+  own_.last_alone_ns = last.alone_ns;
+  // Most collectives are like the previous one.
+  if (own_.members != 0 && own_.signature.digest == signature.shared_digest && own_.complete == complete &&
+      own_.payload_bytes == payload_bytes && own_.staging_bytes == most_bytes)
+    return own_.write_last(own_bytes_);
+  own_.members = members_.count();
+  own_.all_members = digest_of(members_.firsts);
+  own_.staging_bytes = most_bytes;
+  own_.signature = signature;
+  own_.signature.function = nullptr;
+  own_.signature.digest = signature.shared_digest;
+  own_.payload_bytes = payload_bytes;
+  own_.complete = complete;
+  own_.write(own_bytes_);
+}
+
 void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::size_t most_bytes,
                         const Last& last) noexcept {
   at_ = at;
   passes_ = 0;
   met_ = false;
-  own_ = WorkerHeader{};
-  own_.members = members_.count();
-  own_.all_members = digest_of(members_.firsts);
-  own_.staging_bytes = most_bytes;
-  own_.last = last.name;
-  own_.last_alone_ns = last.alone_ns;
-  own_.signature = signature;
-  own_.signature.function = nullptr;
-  own_.signature.digest = signature.shared_digest;
-  own_.payload_bytes = outgoing_[0].bytes();
-  own_.complete = true;
-  for (std::size_t p = 0; p < own_sizes_.size(); ++p) {
-    own_sizes_[p] = outgoing_[p].bytes();
-    own_.complete = own_.complete && outgoing_[p].complete;
-    if (own_sizes_[p] != own_sizes_[0]) own_.payload_bytes = WorkerHeader::kSizesVary;
-  }
-  own_.write(own_bytes_);
+  write_header(signature, most_bytes, last);
   if (own_.payloads_inside()) {
     std::byte* inside = own_bytes_ + WorkerHeader::kSaidBytes;
     for (const Payload& payload : outgoing_) {
@@ -192,17 +202,15 @@ void WorkerRound::begin(const MessageKey& at, const Signature& signature, std::s
   const auto receive = [&](int w, Peer& peer) {
     transport_.receive(w, key(kHeader), peer.header_bytes, WorkerHeader::kBytes, peer.receive_header);
   };
-  // A peer that polls gets what is sent first without delay. Other transports have to store what arrives before the receive.
-  const bool sends_first = transport_.polls();
-  each_peer_in_turn([&](int w, Peer& peer) {
-    if (!sends_first) receive(w, peer);
-    peer.send_header.followed = ahead;
-    peer.send_header.used = WorkerHeader::kSaidBytes + inside;
-    transport_.send(w, key(kHeader), own_bytes_, WorkerHeader::kBytes, peer.send_header);
-    if (ahead) send_payloads(w, peer);
-    peer.read = false;
-  });
-  if (sends_first) each_peer_in_turn(receive);
+  send_and_receive(
+      [&](int w, Peer& peer) {
+        peer.send_header.followed = ahead;
+        peer.send_header.used = WorkerHeader::kSaidBytes + inside;
+        transport_.send(w, key(kHeader), own_bytes_, WorkerHeader::kBytes, peer.send_header);
+        if (ahead) send_payloads(w, peer);
+        peer.read = false;
+      },
+      receive);
 }
 
 // If the others came for the same collective, their payloads are as large as this worker's. A worker without
@@ -244,7 +252,7 @@ WorkerRound::Problem WorkerRound::read_headers() noexcept {
   int odd = -1;
   bool agree = true;
   each_peer([&](int w, Peer& peer) {
-    if (odd < 0 && (!peer.good() || peer.header.members != members_.count_of(w))) odd = w;
+    if (odd < 0 && (!is_good(peer) || peer.header.members != members_.count_of(w))) odd = w;
     complete_ = complete_ && peer.header.complete;
     staging_bytes_ = std::min<std::size_t>(staging_bytes_, peer.header.staging_bytes);
     agree = agree && peer.header.signature.digest == own_.signature.digest;
@@ -301,7 +309,10 @@ WorkerRound::Problem WorkerRound::move_payloads() noexcept {
   });
   if (problem.fault != Fault::kNone) return problem;
   expects_more_ = !own_.payloads_inside();
-  each_peer_in_turn([&](int w, Peer& peer) {
+  const auto send = [&](int w, Peer& peer) {
+    if (!payloads_sent_) send_payloads(w, peer);
+  };
+  const auto receive = [&](int w, Peer& peer) {
     expects_more_ = expects_more_ || !peer.header.payloads_inside();
     for (std::size_t p = 0; !peer.header.payloads_inside() && p < peer.receive_payloads.size(); ++p) {
       Payload& payload = incoming_[static_cast<std::size_t>(members_.first_of(w)) + p];
@@ -309,19 +320,23 @@ WorkerRound::Problem WorkerRound::move_payloads() noexcept {
       transport_.receive(w, key(kPayload, static_cast<uint32_t>(p)), payload.data(), payload.bytes(),
                          *peer.receive_payloads[p]);
     }
-  });
-  if (!payloads_sent_) each_peer_in_turn([&](int w, Peer& peer) { send_payloads(w, peer); });
+  };
+  send_and_receive(send, receive);
   return {};
 }
 
 void WorkerRound::pass(std::span<const Passage> passages) noexcept {
   const MessageKey piece = key(kPiece, passes_++);
-  each_peer_in_turn([&](int w, Peer& peer) {
+  const auto send = [&](int w, Peer& peer) {
+    const Passage& passage = passages[static_cast<std::size_t>(w)];
+    if (passage.send_bytes != 0) transport_.send(w, piece, passage.send, passage.send_bytes, peer.send_piece);
+  };
+  const auto receive = [&](int w, Peer& peer) {
     const Passage& passage = passages[static_cast<std::size_t>(w)];
     if (passage.receive_bytes != 0)
       transport_.receive(w, piece, passage.receive, passage.receive_bytes, peer.receive_piece);
-    if (passage.send_bytes != 0) transport_.send(w, piece, passage.send, passage.send_bytes, peer.send_piece);
-  });
+  };
+  send_and_receive(send, receive);
 }
 
 }  // namespace dist

@@ -152,7 +152,7 @@ class WorkerRound {
   uint64_t number() const noexcept { return at_.number; }
   const Signature& own_signature() const noexcept { return own_.signature; }
   // The header of another worker, once it has arrived.
-  bool has_header(int worker) noexcept { return peer(worker).good(); }
+  bool has_header(int worker) noexcept { return is_good(peer(worker)); }
   // Whether it has arrived, readable or not.
   bool header_is_here(int worker) const noexcept {
     return peers_[static_cast<std::size_t>(worker)].receive_header.end() == Transfer::End::kDone;
@@ -183,8 +183,6 @@ class WorkerRound {
   struct Peer {
     explicit Peer(Memory& memory)
         : sizes(&memory), size_bytes(&memory), receive_payloads(&memory), send_payloads(&memory) {}
-    // Whether its header has arrived and is readable.
-    bool good() noexcept;
     WorkerHeader header;
     Reading reading = Reading::kBad;
     bool read = false;
@@ -208,6 +206,17 @@ class WorkerRound {
       body(w, peer(w));
     }
   }
+  // A transport that polls may move a message inside receive(), while its peer waits for what is sent here, so it sends to
+  // all first. Other transports have to store what arrives before its receive.
+  template <class Send, class Receive>
+  void send_and_receive(Send&& send, Receive&& receive) noexcept {
+    const bool sends_first = transport_.polls();
+    each_peer_in_turn([&](int w, Peer& peer) {
+      if (!sends_first) receive(w, peer);
+      send(w, peer);
+    });
+    if (sends_first) each_peer_in_turn(receive);
+  }
   template <class Body>
   void each_peer(Body&& body) noexcept {
     for (int w = 0; w < members_.num_workers(); ++w) {
@@ -219,6 +228,9 @@ class WorkerRound {
   bool all_transfers(Body&& body) noexcept;
   void set_polled(bool polled) noexcept;
   bool others_know_other_members() noexcept;
+  // Whether the peer's header has arrived and is readable.
+  bool is_good(Peer& peer) noexcept;
+  void write_header(const Signature& signature, std::size_t most_bytes, const Last& last) noexcept;
   Problem read_headers() noexcept;
   void ask_for_sizes() noexcept;
   void read_sizes() noexcept;

@@ -87,6 +87,7 @@ void WorkerMeeting::begin_run() noexcept {
     each_peer([&](int, Peer& peer) { end_transfer(transport_, leave_of(peer).transfer); });
   }
   number_ = 0;
+  cpus_ = 0;
   completed_.store(0, std::memory_order_relaxed);
   begun_.store(0, std::memory_order_relaxed);
   planned_.store(0, std::memory_order_relaxed);
@@ -283,7 +284,8 @@ template <class Over>
 bool WorkerMeeting::poll_until(Over&& over, uint32_t seen) noexcept {
   constexpr int kLooks = 64;
   // If all members of all workers can run at the same time, a yield would only let threads run that are in no hurry.
-  const bool crowded = num_members() > cpus_of_this_thread().count();
+  if (cpus_ == 0) cpus_ = cpus_of_this_thread().count();
+  const bool crowded = num_members() > cpus_;
   Word& word = group_.progress();
   const int64_t start_ns = steady_now_ns();
   do {

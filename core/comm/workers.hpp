@@ -337,6 +337,7 @@ class WorkerMeeting final : public TransportListener {
   int64_t start_ns_ = 0;
   int64_t limit_ns_ = 0;
   bool polling_ = false;     // used by the carrier only; see Polling
+  int cpus_ = 0;             // that the carrier may use; 0: not known in this run
   int64_t patience_ns_ = 0;  // how much longer than usual the carrier polls before it sleeps
   Standstill standstill_;
   std::byte own_leave_[WorkerNotice::kBytes];
