@@ -268,13 +268,17 @@ bool WorkerMeeting::find_trouble(WorkerRound& round, Found* out) noexcept {
   if (find_told(round, out)) return true;
   int worker = -1;
   Transfer::End end;
-  if (!round.trouble(&worker, &end)) {
-    if (transport_.up_to_date()) return false;
-    // A worker that stood still and gets no answer any more has been given up, whatever it has received from
-    // the others.
+  const bool fails = round.trouble(&worker, &end);
+  if (!transport_.up_to_date() && (!fails || end == Transfer::End::kLost)) {
+    // This worker stood still, and may have been given up; then others have ended for that reason. Worker 0 answers soon,
+    // or is lost.
+    if (me_ != 0 && !transport_.given_up() && !transport_.lost(0)) return false;
+    // Without any answer it has been given up, whatever it has received from the others.
     worker = first_lost();
-    if (worker < 0) return false;
     end = Transfer::End::kLost;
+    if (worker < 0) return false;
+  } else if (!fails) {
+    return false;
   }
   switch (end) {
     // A worker that leaves because worker 0 is lost is not the cause.

@@ -195,6 +195,72 @@ void who_cannot_be_understood_is_named(void**) {
   assert_true(again.read(bytes) == Reading::kGood);
   assert_int_equal(again.last, DIST_MAX_REPLICAS - 1);
   assert_int_equal(again.last_alone_ns, 77);
+  // Beside a similar header, only these two fields are read.
+  const WorkerHeader own = again;
+  std::byte own_bytes[WorkerHeader::kBytes];
+  own.write(own_bytes);
+  header.last_alone_ns = 78;
+  header.write_last(bytes);
+  assert_true(again.read(bytes, own, own_bytes) == Reading::kGood);
+  assert_int_equal(again.last_alone_ns, 78);
+  header.last = DIST_MAX_REPLICAS;
+  header.write_last(bytes);
+  assert_true(again.read(bytes, own, own_bytes) == Reading::kBad);
+}
+
+// The transport of a worker that stood still: once worker 2 is lost, it takes some time until it knows that it has been
+// given up.
+class LateTransport final : public Transport {
+ public:
+  explicit LateTransport(Transport& inner) noexcept : inner_(inner) {}
+
+  bool up_to_date() const noexcept override {
+    if (!inner_.lost(2)) return true;
+    ++asked_;
+    return false;
+  }
+  bool given_up() const noexcept override { return asked_ > 5; }
+
+  int num_workers() const noexcept override { return inner_.num_workers(); }
+  int me() const noexcept override { return inner_.me(); }
+  std::size_t credit() const noexcept override { return inner_.credit(); }
+  void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+            Transfer& transfer) noexcept override {
+    inner_.send(to, key, data, bytes, transfer);
+  }
+  void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+               Transfer& transfer) noexcept override {
+    inner_.receive(from, key, data, bytes, transfer);
+  }
+  void cancel(Transfer& transfer) noexcept override { inner_.cancel(transfer); }
+  void forget(uint32_t generation, uint32_t run) noexcept override { inner_.forget(generation, run); }
+  void progress() noexcept override { inner_.progress(); }
+  bool lost(int worker) const noexcept override { return inner_.lost(worker); }
+  int num_connections() const noexcept override { return inner_.num_connections(); }
+  void listen(TransportListener* listener) noexcept override { inner_.listen(listener); }
+  void close() noexcept override { inner_.close(); }
+
+ private:
+  Transport& inner_;
+  mutable std::atomic<int> asked_{0};
+};
+
+void who_was_given_up_blames_no_other_worker(void**) {
+  CountingMemory memory;
+  const auto network = make_counted<InProcessNetwork>(*memory, 3, std::size_t{1} << 16);
+  Transport* transports[3] = {};
+  for (int w = 0; w < 3; ++w) assert_true(network->join(w, &transports[w]).ok());
+  LateTransport late(*transports[1]);
+  Group group(*memory, 1, {}, {}, 0);
+  const std::vector<int> members = {1, 1, 1};
+  WorkerMeeting meeting(*memory, late, group, {}, {.members = members});
+  group.begin_run({});
+  meeting.begin_run();
+  transports[2]->close();
+  double got = 0;
+  assert_int_equal(sum({group, 0, nullptr, 0, 1 << 20}, meeting, 1, 1, &got).code(), DIST_UNAVAILABLE);
+  assert_int_equal(last_error().culprit.worker, 1);
+  for (Transport* each : transports) each->close();
 }
 
 void who_fails_is_named_with_its_replica(void**) {
@@ -418,6 +484,7 @@ int main() {
       cmocka_unit_test(workers_that_disagree_are_told_so),
       cmocka_unit_test(other_members_than_expected_are_told_so),
       cmocka_unit_test(who_cannot_be_understood_is_named),
+      cmocka_unit_test(who_was_given_up_blames_no_other_worker),
       cmocka_unit_test(who_fails_is_named_with_its_replica),
       cmocka_unit_test(who_returns_early_is_named),
       cmocka_unit_test(who_does_not_come_is_named_after_the_deadline),
