@@ -394,16 +394,13 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
   const WorkerRound::Last own{group_.name(last.member).number(), last.alone_ns};
   attendance_.hear(me_, own.name, own.alone_ns);
   round_->begin(message_of(WorkerRound::kBlocking, number_), signature, most_bytes_, own);
-  DIST_TRY(await([&] {
-    attendance_.look([&](int w) { return round_->header_is_here(w); }, steady_now_ns);
-    return round_->settled();
-  }));
-  each_peer([&](int w, const Peer&) {
-    const WorkerRound::Last theirs = round_->last_of(w);
-    attendance_.hear(w, theirs.name, theirs.alone_ns);
-  });
   while (!round_->here()) {
-    DIST_TRY(await_messages());
+    DIST_TRY(await([&] {
+      // Before the look, so that it sees all headers that have arrived.
+      const bool settled = round_->settled();
+      attendance_.look([&](int w) { return round_->header_is_here(w); }, steady_now_ns);
+      return settled;
+    }));
     // The messages may come from workers that have given this one up since. A worker that is late has, for
     // example, everything that it needs for a barrier, and must not complete it successfully on its own.
     if (Found found; find_trouble(*round_, &found)) return fail_all(found);
@@ -412,6 +409,10 @@ Status WorkerMeeting::meet_and_move(const Signature& signature, int64_t timeout_
       if (problem.fault != WorkerRound::Fault::kNone) return fail_all(problem);
     } while (!round_->expects_more() && !round_->here());
   }
+  each_peer([&](int w, const Peer&) {
+    const WorkerRound::Last theirs = round_->last_of(w);
+    attendance_.hear(w, theirs.name, theirs.alone_ns);
+  });
   if (round_->complete()) complete_collective();
   return kOk;
 }
