@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/prefetch.hpp"
 #include "core/kernel/elements-inl.hpp"
 #include "core/kernel/reduce.hpp"
 #include "core/kernel/tree.hpp"
@@ -88,15 +89,6 @@ HWY_INLINE void store_part(hn::Vec<D> value, D d, T* to, std::size_t n) {
   }
 }
 
-// For x86, compilers emit the instruction that requests a line for writing only if all CPUs of the target have it. The
-// others execute it as one that does nothing.
-HWY_INLINE void fetch_to_write(const void* line) {
-#if HWY_ARCH_X86
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
-#else
-  __builtin_prefetch(line, 1);
-#endif
-}
 inline constexpr std::size_t kLineBytes = 64;
 
 // An element class whose contributions are folded by the tree of tree.hpp instead of from left to right.
@@ -339,12 +331,12 @@ constexpr std::size_t kMostBetweenCores = 4096;  // bytes of a destination
 // For a member's part of an all_reduce with outputs in other cores' caches: a core requests the line of a store only when
 // few stores before it are waiting, and the line of a load only when few instructions before it are. So this loop requests
 // lines before it needs them, a few at a time. (64 KiB out of place on two CPUs of a Xeon: 5.2 us instead of 8.2 us.)
-template <class Element, std::size_t kSrc, bool kReads>
+template <class Element, std::size_t kSrc, std::size_t kDst, bool kReads>
 void run_fetching(const ReduceArguments& args) {
-  const Loop<Element, kSrc, kSrc> loop(args);
+  const Loop<Element, kSrc, kDst> loop(args);
   const std::size_t lanes = args.count * Element::kLanes;
   constexpr std::size_t kLinesAhead = 32;  // of all destinations together
-  constexpr std::size_t kAhead = kLinesAhead / kSrc * kLineBytes / sizeof(hn::TFromD<typename Element::Out>);
+  constexpr std::size_t kAhead = kLinesAhead / kDst * kLineBytes / sizeof(hn::TFromD<typename Element::Out>);
   static_assert(kAhead % loop.kStep == 0);
   std::size_t fetched = std::min(kAhead, lanes);
   loop.template fetch<kReads>(0, fetched);
@@ -361,15 +353,20 @@ void run_fetching(const ReduceArguments& args) {
 // The same, with separate loops for usual numbers of sources. It is for the dtypes and operators of training.
 template <class Element, std::size_t kSrc>
 void run_sources(const ReduceArguments& args) {
-  if (args.num_dst == 1) return run<Element, kSrc, 1>(args);
+  const std::size_t bytes = args.count * Element::kLanes * sizeof(hn::TFromD<typename Element::Out>);
+  if (args.num_dst == 1) {
+    // A smaller output is usually read by its own thread. A peer may have read a larger one since.
+    constexpr std::size_t kMostOwn = 1024;
+    if (args.stream || bytes <= kMostOwn) return run<Element, kSrc, 1>(args);
+    return run_fetching<Element, kSrc, 1, false>(args);
+  }
   if (args.num_dst != kSrc || args.stream) return run<Element, 0, 0>(args);
   const bool in_place = args.dst[0] == args.src[0];
   if constexpr (kConverts<Element>) {
-    in_place ? run_fetching<Element, kSrc, false>(args) : run_fetching<Element, kSrc, true>(args);
+    in_place ? run_fetching<Element, kSrc, kSrc, false>(args) : run_fetching<Element, kSrc, kSrc, true>(args);
   } else {
     // In place, the loads request the lines of the destinations early enough.
-    if (!in_place) return run_fetching<Element, kSrc, false>(args);
-    const std::size_t bytes = args.count * Element::kLanes * sizeof(hn::TFromD<typename Element::Out>);
+    if (!in_place) return run_fetching<Element, kSrc, kSrc, false>(args);
     bytes <= kMostBetweenCores ? run_between_cores<Element, kSrc>(args) : run<Element, kSrc, kSrc>(args);
   }
 }
