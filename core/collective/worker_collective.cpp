@@ -5,6 +5,7 @@
 
 #include "core/base/wire.hpp"
 #include "core/collective/exchange.hpp"
+#include "core/collective/one_tensor.hpp"
 #include "core/collective/partition.hpp"
 #include "core/collective/worker_payload.hpp"
 #include "core/collective/worker_pieces.hpp"
@@ -36,10 +37,33 @@ bool go_in_pieces(const Member& member, WorkerMeeting& meeting, WorkerPieces& pi
   return true;
 }
 
+// Reduces one dense tensor into the output of a worker's only member, if the elements of all members are here. Returns
+// false, without having done anything, if it is another call.
+bool reduce_one(const Member& member, const WorkerRound& round, const Call& call) noexcept {
+  if (member.group.size() != 1 || !round.complete() || !call.can_travel() || call.strided) return false;
+  const OneTensor one(call);
+  const bool replaces = call.in_place && one.out_bytes == one.bytes;
+  if (!replaces && overlap(call.in[0].data, one.bytes, call.out[0].data, one.out_bytes)) return false;
+  const WorkerMembers& members = round.members();
+  const auto size = static_cast<std::size_t>(members.num_members());
+  const std::byte* src[DIST_MAX_REPLICAS];
+  for (int p = 0; p < members.num_members(); ++p) {
+    const std::span<const std::byte> brought = round.incoming(p);
+    const bool own = p == members.first();
+    if (!own && brought.size() != one.bytes) return false;
+    src[p] = own ? static_cast<const std::byte*>(call.in[0].data) : brought.data();
+  }
+  const FpEnvironment environment;
+  auto* dst = static_cast<std::byte*>(call.out[0].data);
+  if (one.bytes != 0) one.kernel({src, &dst, size, 1, one.elements(), static_cast<double>(size), false});
+  return true;
+}
+
 // Called when all workers agree and their members' descriptions are here.
 Status exchange(const Member& member, WorkerMeeting& meeting, const Call& call) noexcept {
   Group& group = member.group;
   WorkerRound& round = meeting.round();
+  if (reduce_one(member, round, call)) return group.finish(member.me);
   const WorkerMembers& members = round.members();
   const AllMembers all(meeting, group);
   const int me = members.first() + member.me;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/os/local_socket.hpp"
+#include "core/base/prefetch.hpp"
 
 namespace dist::shm {
 
@@ -309,6 +310,15 @@ void Link::put(const Frame& frame, const std::byte* data, std::size_t bytes) noe
   header.mark.store(theirs_.mark_of(written_), std::memory_order_release);
   written_ += kLine + padded(bytes);
   published_ = true;
+  fetch_ahead(kLine + padded(bytes));
+}
+
+// The next frame probably has the same size. Its lines have last been read by the peer, so they are still in the cache of
+// its CPU.
+void Link::fetch_ahead(std::size_t bytes) const noexcept {
+  constexpr std::size_t kMost = 2048;
+  for (std::size_t i = 0; i < std::min(bytes, kMost); i += kLine)
+    fetch_to_write(theirs_.bytes_at(static_cast<std::size_t>((written_ + i) % layout_.ring)));
 }
 
 void Link::append(Transfer& transfer) noexcept {

@@ -145,6 +145,7 @@ class Link {
   bool has_credit(std::size_t bytes) noexcept;
   // `bytes` of the data are written.
   void put(const Frame& frame, const std::byte* data, std::size_t bytes) noexcept;
+  void fetch_ahead(std::size_t bytes) const noexcept;
   bool offer(Transfer& transfer) noexcept;
   int free_slot() noexcept;
   void must_drop(std::size_t slot) noexcept;
