@@ -36,6 +36,11 @@ struct OsSync {
 
   // For loops that wait for another thread.
   static void yield() noexcept { yield_this_thread(); }
+  // The time before which this thread does not yield in such loops; see BasicSpinTime.
+  static int64_t& yields_from_ns() noexcept {
+    static constinit thread_local int64_t from_ns = 0;
+    return from_ns;
+  }
   static void pause() noexcept { spin_pause(); }
   static void prefetch(const void* memory) noexcept { __builtin_prefetch(memory); }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/comm/sync.hpp"
 
@@ -100,21 +101,49 @@ struct BasicWord {
 
 using Word = BasicWord<OsSync>;
 
+// The time that a thread spends in a loop that waits for another one.
+//
+// On a busy machine the awaited thread may need this CPU, so the loop yields. On an idle one that returns at once. But if
+// another program uses the CPU, it keeps it for a time slice, also one of low priority, while a thread that sleeps runs soon
+// after it is woken. So after a yield that takes that long, the thread does not yield for a while.
+template <class Sync>
+class BasicSpinTime {
+ public:
+  // Much shorter than a time slice.
+  static constexpr int64_t kLongNs = 1'000'000;
+  static constexpr int64_t kRestNs = 20'000'000;
+
+  // Call it in each turn of the loop. Returns the time since the beginning. `crowded`: the awaited thread probably needs
+  // this CPU. Then a loop that does not yield gains nothing, and this returns INT64_MAX instead.
+  int64_t pass(bool crowded) noexcept {
+    int64_t& from_ns = Sync::yields_from_ns();
+    const bool rests = now_ns_ < from_ns;
+    if (rests && crowded) return INT64_MAX;
+    if (!rests) Sync::yield();
+    const int64_t before_ns = std::exchange(now_ns_, Sync::now_ns());
+    if (now_ns_ - before_ns >= kLongNs) from_ns = now_ns_ + kRestNs;
+    return now_ns_ - start_ns_;
+  }
+
+ private:
+  const int64_t start_ns_ = Sync::now_ns();
+  int64_t now_ns_ = start_ns_;
+};
+
 // Spins until done() returns true or policy.spin_ns has elapsed; returns done(). `generous`: yield after
 // every load.
 template <class Sync = OsSync, class Done>
 bool spin_until(const WaitPolicy& policy, Done&& done, bool generous = false) noexcept {
   if constexpr (Sync::kSpins) {
-    const int pauses = policy.oversubscribed || generous ? 1 : 64;
-    const int64_t start = Sync::now_ns();
+    const bool crowded = policy.oversubscribed || generous;
+    const int pauses = crowded ? 1 : 64;
+    BasicSpinTime<Sync> time;
     do {
       for (int i = 0; i < pauses; ++i) {
         if (done()) return true;
         Sync::pause();
       }
-      // On a busy machine the awaited thread may need this CPU. On an idle one yield() returns at once.
-      Sync::yield();
-    } while (Sync::now_ns() - start < policy.spin_ns);
+    } while (time.pass(crowded) < policy.spin_ns);
   }
   return done();
 }
