@@ -57,9 +57,14 @@ void play_header(bytes* in) {
   header.signature.collective = static_cast<Collective>(1 + take_below(in, kLastCollective));
   std::vector<std::byte> message(WorkerHeader::kBytes);
   header.write(message.data());
+  const WorkerHeader own = header;
+  const std::vector<std::byte> own_message = message;
   damage(in, &message);
   message.resize(WorkerHeader::kBytes);
   const Reading reading = header.read(message.data());
+  // A header beside this worker's own is read as without it.
+  WorkerHeader beside;
+  assert_true(beside.read(message.data(), own, own_message.data()) == reading);
   if (reading == Reading::kOtherVersion) assert_true(header.version != kWorkerVersion);
   if (reading != Reading::kGood) return;
   const Signature& s = header.signature;
@@ -71,6 +76,11 @@ void play_header(bytes* in) {
   describe(s, words, sizeof words);
   name_round(s, 1, words, sizeof words);
   check_again(header, message);
+  std::vector<std::byte> first(WorkerHeader::kBytes);
+  std::vector<std::byte> second(WorkerHeader::kBytes);
+  header.write(first.data());
+  beside.write(second.data());
+  assert_true(first == second);
 }
 
 void play_notice(bytes* in) {
