@@ -37,8 +37,8 @@ bool go_in_pieces(const Member& member, WorkerMeeting& meeting, WorkerPieces& pi
   return true;
 }
 
-// Reduces one dense tensor into the output of a worker's only member, if the elements of all members are here. Returns
-// false, without having done anything, if it is another call.
+// For an all_reduce of one dense tensor on a worker with one member, whose messages contained all elements: writes the
+// result. For any other call, does nothing and returns false.
 bool reduce_one(const Member& member, const WorkerRound& round, const Call& call) noexcept {
   if (member.group.size() != 1 || !round.complete() || !call.can_travel() || call.strided) return false;
   const OneTensor one(call);

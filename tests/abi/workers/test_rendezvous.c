@@ -231,7 +231,7 @@ static void a_strategy_without_a_resolver_reads_the_environment(void **state) {
   for (int w = 0; w < 2; ++w) ends_well(&all.processes[w]);
 }
 
-/* Returns a socket that listens on the port before that of the job's address, or -1 if that port is in use. */
+/* Listens on the job's port minus 1. Returns the socket, or -1 if that port is in use. */
 static int listen_before(const job *all) {
   const char *const colon = strchr(all->addresses[0], ':');
   char host[32];
