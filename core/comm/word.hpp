@@ -105,13 +105,17 @@ using Word = BasicWord<OsSync>;
 //
 // On a busy machine the awaited thread may need this CPU, so the loop yields. On an idle one that returns at once. But if
 // another program uses the CPU, it keeps it for a time slice, also one of low priority, while a thread that sleeps runs soon
-// after it is woken. So after a yield that takes that long, the thread does not yield for a while.
+// after it is woken. So after a yield that takes that long, the thread does not yield for a while. Many members that share
+// the CPU take their turns in that time, too, so the limit grows with the time that they need (WaitPolicy::spin_ns).
 template <class Sync>
 class BasicSpinTime {
  public:
   // Much shorter than a time slice.
   static constexpr int64_t kLongNs = 1'000'000;
   static constexpr int64_t kRestNs = 20'000'000;
+
+  explicit BasicSpinTime(const WaitPolicy& policy) noexcept
+      : long_ns_(policy.oversubscribed ? std::max(kLongNs, 16 * policy.spin_ns) : kLongNs) {}
 
   // Call it in each turn of the loop. Returns the time since the beginning. `crowded`: the awaited thread probably needs
   // this CPU. Then a loop that does not yield gains nothing, and this returns INT64_MAX instead.
@@ -121,11 +125,12 @@ class BasicSpinTime {
     if (rests && crowded) return INT64_MAX;
     if (!rests) Sync::yield();
     const int64_t before_ns = std::exchange(now_ns_, Sync::now_ns());
-    if (now_ns_ - before_ns >= kLongNs) from_ns = now_ns_ + kRestNs;
+    if (now_ns_ - before_ns >= long_ns_) from_ns = now_ns_ + kRestNs;
     return now_ns_ - start_ns_;
   }
 
  private:
+  const int64_t long_ns_;
   const int64_t start_ns_ = Sync::now_ns();
   int64_t now_ns_ = start_ns_;
 };
@@ -137,7 +142,7 @@ bool spin_until(const WaitPolicy& policy, Done&& done, bool generous = false) no
   if constexpr (Sync::kSpins) {
     const bool crowded = policy.oversubscribed || generous;
     const int pauses = crowded ? 1 : 64;
-    BasicSpinTime<Sync> time;
+    BasicSpinTime<Sync> time(policy);
     do {
       for (int i = 0; i < pauses; ++i) {
         if (done()) return true;

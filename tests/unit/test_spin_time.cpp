@@ -32,9 +32,9 @@ struct SlowSync {
 };
 
 // Waits once, in vain, and returns how often it has yielded.
-int yields_of_a_wait(bool oversubscribed = false) {
+int yields_of_a_wait(bool oversubscribed = false, int64_t spin_ns = 60'000) {
   SlowSync::yields = 0;
-  const WaitPolicy policy{.oversubscribed = oversubscribed, .spin_ns = 60'000};
+  const WaitPolicy policy{.oversubscribed = oversubscribed, .spin_ns = spin_ns};
   assert_false(spin_until<SlowSync>(policy, [] { return false; }));
   return SlowSync::yields;
 }
@@ -42,6 +42,15 @@ int yields_of_a_wait(bool oversubscribed = false) {
 void a_loop_yields_in_each_turn(void**) {
   SlowSync::yield_ns = 1000;
   assert_int_equal(yields_of_a_wait(), 30);
+}
+
+// 128 members that share a CPU each have a turn before a yield returns.
+void many_members_may_need_longer_than_a_long_yield(void**) {
+  SlowSync::from_ns = 0;
+  SlowSync::yield_ns = 1'500'000;
+  assert_int_equal(yields_of_a_wait(true, 500'000), 1);
+  assert_int_equal(yields_of_a_wait(true, 500'000), 1);
+  SlowSync::from_ns = 0;
 }
 
 void after_a_long_yield_waits_do_not_yield_for_a_while(void**) {
@@ -69,6 +78,7 @@ int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_loop_yields_in_each_turn),
+      cmocka_unit_test(many_members_may_need_longer_than_a_long_yield),
       cmocka_unit_test(after_a_long_yield_waits_do_not_yield_for_a_while),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
