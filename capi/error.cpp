@@ -9,6 +9,7 @@
 #include "core/base/optional_libraries.hpp"  // generated
 #include "core/cluster/job_settings.hpp"
 #include "core/engine/grpc_library.hpp"
+#include "core/engine/link_modules.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -22,10 +23,12 @@ namespace {
 // Loads the module: its file may be there without the libraries that it needs.
 bool has_module(bool gloo) noexcept {
   return guard([&]() -> Status {
-           std::pmr::string path;
-           DIST_TRY(read_module_folder(&path));
-           if (!path.empty()) path += gloo ? "/libdist-gloo.so" : "/libdist-grpc.so";
-           return try_grpc_library(gloo, path.empty() ? nullptr : path.c_str());
+           std::pmr::string text;
+           DIST_TRY(read_module_folder(&text));
+           const char* const folder = text.empty() ? nullptr : text.c_str();
+           const dist_link_functions* links = nullptr;
+           if (gloo) DIST_TRY(find_link_module("gloo", folder, &links));
+           return try_grpc_library(folder);
          }) == DIST_OK;
 }
 

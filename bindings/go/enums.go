@@ -131,7 +131,7 @@ const (
 )
 
 // Transport is the transport between workers that are separate processes; workers.h lists the environment
-// variables for it.
+// variables for it. Link modules have further values: dist/experimental/links.h.
 type Transport int
 
 // The values of Transport.

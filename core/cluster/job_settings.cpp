@@ -26,7 +26,7 @@ Status text_of(const char* name, const char** out) noexcept {
   return kOk;
 }
 
-Status read_transport(int32_t* out) noexcept {
+Status read_transport(JobSettings* out) {
   const char* text = nullptr;
   DIST_TRY(text_of("DIST_TRANSPORT", &text));
   if (text == nullptr) return kOk;
@@ -38,10 +38,11 @@ Status read_transport(int32_t* out) noexcept {
                 {"grpc", DIST_TRANSPORT_GRPC},
                 {"gloo", DIST_TRANSPORT_GLOO}};
   for (const auto& each : kWords) {
-    if (std::strcmp(text, each.word) == 0) return *out = each.transport, kOk;
+    if (std::strcmp(text, each.word) == 0) return out->transport = each.transport, kOk;
   }
-  return invalid_argument("DIST_TRANSPORT is \"%s\", but must be auto, none, grpc or gloo",
-                          Shown(text).c_str());
+  out->transport = JobSettings::kLinkModule;
+  out->link_module = text;
+  return kOk;
 }
 
 Status read_replicas(int32_t* out) noexcept {
@@ -132,7 +133,7 @@ Status read_module_folder(std::pmr::string* out) {
 }
 
 Status read_job_settings(JobSettings* out) {
-  DIST_TRY(read_transport(&out->transport));
+  DIST_TRY(read_transport(out));
   DIST_TRY(read_replicas(&out->num_replicas));
   DIST_TRY(read_lease(&out->lease_ns));
   DIST_TRY(read_flag("DIST_PLAINTEXT", &out->allow_plaintext));

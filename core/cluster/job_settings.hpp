@@ -15,7 +15,8 @@ namespace dist {
 
 struct JobSettings {
   explicit JobSettings(Memory& memory)
-      : module_folder(&memory),
+      : link_module(&memory),
+        module_folder(&memory),
         bind_address(&memory),
         secret(&memory),
         ca(&memory),
@@ -25,12 +26,15 @@ struct JobSettings {
         certificate_file(&memory),
         key_file(&memory) {}
 
+  // `transport` if DIST_TRANSPORT is the name of a link module, and that name.
+  static constexpr int32_t kLinkModule = -1;
+  std::pmr::string link_module;
   int32_t transport = DIST_TRANSPORT_AUTO;
   int32_t num_replicas = 0;  // of each worker; 0: not set
   bool allow_plaintext = false;
   int64_t lease_ns = 0;  // 0: not set
   // "": not set.
-  std::pmr::string module_folder;  // location of libdist-grpc.so and libdist-gloo.so
+  std::pmr::string module_folder;  // location of libdist-grpc.so and of link modules
   std::pmr::string bind_address;
   std::pmr::string secret;
   std::pmr::string ca;  // PEM; the contents of the named files, like the next two

@@ -41,7 +41,7 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
     DIST_TRY(check_exposure(options, exposed, kWho));
   }
   const GrpcModule* module = nullptr;
-  DIST_TRY(find_grpc_library(false, options.module, &module));
+  DIST_TRY(find_grpc_library(options.module_folder, &module));
   Ref<GrpcCalls> made = make_counted<GrpcCalls>(memory, *module, options);
   char why[sizeof ErrorRecord::message] = "";
   const dist_status code = module->start_calls(

@@ -17,7 +17,7 @@ struct GrpcCallOptions : LinkSecurity {
   const char* bind_value = nullptr;                // the value that was specified; NULL: the address itself
   CallHandler* handler = nullptr;                  // required if it listens; must outlive it
   CallLimits limits;
-  const char* module = nullptr;  // path of the library; NULL: search for it
+  const char* module_folder = nullptr;  // of libdist-grpc.so; NULL: search for it
 };
 
 class GrpcCalls final : public Counted {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between libdist and libdist-grpc.so or libdist-gloo.so: one table, found by name. The module
-// is used only if its version string is identical to libdist's. Error texts are copied across the border,
+// The interface between libdist and libdist-grpc.so: one table, found by name. The library is used only if its version
+// string is identical to libdist's. Error texts are copied across the border,
 // because each library has its own thread-local error record.
 #pragma once
 
@@ -14,11 +14,11 @@
 #include "core/engine/forming.hpp"
 #include "core/engine/link_security.hpp"
 #include "core/engine/transport.hpp"
+#include "dist/experimental/links.h"
 
 namespace dist {
 
-#define DIST_GRPC_PROTOCOL "3"
-#define DIST_GLOO_PROTOCOL "3 with Gloo"
+#define DIST_GRPC_PROTOCOL "4"
 
 // A validated configuration. Its texts are only valid during the call.
 struct GrpcModuleConfig {
@@ -38,6 +38,7 @@ struct GrpcModuleConfig {
   std::span<const int> replicas;
   int64_t lease_ns;
   std::size_t credit;
+  const dist_link_functions* links;  // the link module that moves data; NULL: gRPC does
   Memory* memory;
 };
 
@@ -56,7 +57,7 @@ struct CallModuleConfig {
 };
 
 struct GrpcModule {
-  // "libdist 0.2.0, protocol 3". Always the first field, whatever else changes.
+  // "libdist 0.2.0, protocol 4". Always the first field, whatever else changes.
   char version[64];
   // Disables gRPC's log output. Called if gRPC was loaded with the module and not by the host.
   void (*silence)() noexcept;
@@ -78,7 +79,6 @@ struct GrpcModule {
 };
 
 inline constexpr char kGrpcModuleEntry[] = "dist_grpc_module";
-inline constexpr char kGlooModuleEntry[] = "dist_gloo_module";
 using GrpcModuleEntry = const GrpcModule* (*)();
 
 }  // namespace dist

@@ -73,17 +73,18 @@ Status check(const GrpcOptions& options) {
                             Transport::kLeastCounted, GrpcNetwork::kMostCredit);
   }
   DIST_TRY(check_security(options));
-  if (options.gloo && options.tls()) {
+  if (options.links != nullptr && options.tls()) {
     return failed_precondition(
-        "transport gloo sends data as plain text, but TLS certificates are set (DIST_TLS_CA, "
-        "DIST_TLS_CERTIFICATE, DIST_TLS_KEY). Unset them, or use transport grpc.");
+        "transport %s sends data as plain text, but TLS certificates are set (DIST_TLS_CA, "
+        "DIST_TLS_CERTIFICATE, DIST_TLS_KEY). Unset them, or use transport grpc.",
+        options.links->name);
   }
-  if (options.gloo && exposed.any() && !options.allow_plaintext) {
+  if (options.links != nullptr && exposed.any() && !options.allow_plaintext) {
     return failed_precondition(
-        "transport gloo sends data as plain text, but %s. Use transport grpc with TLS, or set "
+        "transport %s sends data as plain text, but %s. Use transport grpc with TLS, or set "
         "DIST_PLAINTEXT=1 if "
         "everyone on the network may read and change the data.",
-        exposed.c_str());
+        options.links->name, exposed.c_str());
   }
   return check_exposure(options, exposed, "workers of the job");
 }
@@ -102,7 +103,7 @@ Status GrpcNetwork::create(const dist_allocator& allocator, const GrpcOptions& o
                            Ref<GrpcNetwork>* out) {
   DIST_TRY(check(options));
   const GrpcModule* module = nullptr;
-  DIST_TRY(find_grpc_library(options.gloo, options.module, &module));
+  DIST_TRY(find_grpc_library(options.module_folder, &module));
   Ref<Memory> memory;
   DIST_TRY(create_memory(allocator, "allocator", &memory));
   *out = make_counted<GrpcNetwork>(*memory, options, *module);
@@ -133,7 +134,7 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
       replicas_(options.replicas.begin(), options.replicas.end(), &memory),
       lease_ns_(options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns),
       credit_(options.credit == 0 ? kDefaultCredit : static_cast<std::size_t>(options.credit)),
-      gloo_(options.gloo),
+      links_(options.links),
       module_(module) {
   addresses_.reserve(options.addresses.size());
   for (const char* const each : options.addresses) addresses_.emplace_back(each);
@@ -187,6 +188,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
                      replicas_,
                      lease_ns_,
                      credit_,
+                     links_,
                      &memory()},
                     out, &handle_, why, sizeof why);
   if (code != DIST_OK) give_port_back();
@@ -227,12 +229,14 @@ bool GrpcNetwork::is_exposed() const noexcept {
 }
 
 void GrpcNetwork::describe(char* text, std::size_t size) const noexcept {
-  std::snprintf(text, size,
-                "processes that communicate by gRPC%s, %s%s; this one listens on %s; a process is lost after "
-                "%.4g s without a heartbeat",
-                gloo_ ? ", with data over Gloo" : "", ca_.empty() ? "unencrypted" : "encrypted by TLS",
-                secret_.empty() ? "" : " and authenticated by the job's secret", bind_address_.c_str(),
-                static_cast<double>(lease_ns_) * 1e-9);
+  std::snprintf(
+      text, size,
+      "processes that communicate by gRPC%s%s, %s%s; this one listens on %s; a process is lost after "
+      "%.4g s without a heartbeat",
+      links_ != nullptr ? ", with data over " : "", links_ != nullptr ? links_->description : "",
+      ca_.empty() ? "unencrypted" : "encrypted by TLS",
+      secret_.empty() ? "" : " and authenticated by the job's secret", bind_address_.c_str(),
+      static_cast<double>(lease_ns_) * 1e-9);
 }
 
 }  // namespace dist

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GrpcNetwork: workers that are processes and communicate over gRPC. The code that uses gRPC is in a library
-// that is loaded when such a network is created (core/engine/grpc). With `gloo`, another library is loaded
-// (core/engine/gloo): membership and liveness still use gRPC, and the data travel unencrypted over Gloo's tcp
-// transport.
+// that is loaded when such a network is created (core/engine/grpc). With a link module, membership and liveness still
+// use gRPC, and the module moves the data, which libdist treats as unencrypted.
 //
 // A worker listens from join() on, and not before. Worker 0 decides who has joined and who is
 // alive. A worker is lost when its connection breaks or when its lease expires without a message from it. It
@@ -32,14 +31,14 @@ struct GrpcOptions : LinkSecurity {
   int me = 0;
   // DIST_BIND_ADDRESS, the address to listen on; NULL: default_bind_address() of its own
   const char* bind_address = nullptr;
-  HeldPort* port = nullptr;       // where this worker listens already, instead of bind_address; NULL: nowhere
-  const char* digest = nullptr;   // digest of further settings that all workers must agree on; NULL: none
-  bool gloo = false;              // Gloo carries the data; cannot be combined with TLS
-  bool forms = false;             // Network::form() decides who takes part
-  CameFrom came_from;             // if it forms generations
-  std::span<const int> replicas;  // of each worker, as configured here; empty: not specified
-  int64_t credit = 0;             // 0: kDefaultCredit
-  const char* module = nullptr;   // path of the library; NULL: search for it
+  HeldPort* port = nullptr;      // where this worker listens already, instead of bind_address; NULL: nowhere
+  const char* digest = nullptr;  // digest of further settings that all workers must agree on; NULL: none
+  const dist_link_functions* links = nullptr;  // moves the data; cannot be combined with TLS. NULL: gRPC does
+  bool forms = false;                          // Network::form() decides who takes part
+  CameFrom came_from;                          // if it forms generations
+  std::span<const int> replicas;               // of each worker, as configured here; empty: not specified
+  int64_t credit = 0;                          // 0: kDefaultCredit
+  const char* module_folder = nullptr;         // of libdist-grpc.so; NULL: search for it
 };
 
 class GrpcNetwork final : public Network {
@@ -85,7 +84,7 @@ class GrpcNetwork final : public Network {
   const std::pmr::vector<int> replicas_;
   const int64_t lease_ns_;
   const std::size_t credit_;
-  const bool gloo_;
+  const dist_link_functions* const links_;
   const GrpcModule& module_;
   bool joined_ = false;
   void* handle_ = nullptr;

@@ -36,9 +36,7 @@ Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcC
   calls.files = {given(settings.ca_file), given(settings.certificate_file), given(settings.key_file)};
   calls.allow_plaintext = settings.allow_plaintext;
   calls.lease_ns = settings.lease_ns;
-  std::pmr::string module(settings.module_folder, &memory);
-  if (!module.empty()) module += "/libdist-grpc.so";
-  calls.module = given(module);
+  calls.module_folder = given(settings.module_folder);
   return GrpcCalls::create(memory, calls, out);
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolvers.hpp"
+#include "core/engine/link_modules.hpp"
 #include "core/serve/instances.hpp"
 #include "core/strategy/scope.hpp"
 #include "core/strategy/worker_network.hpp"
@@ -85,9 +86,11 @@ Status check_workers(const StrategyOptions& options) noexcept {
         "DIST_STRATEGY_MULTI_WORKER_MIRRORED; kind is %d",
         options.kind);
   }
-  if (options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GLOO) {
-    return invalid_argument("transport is %d: use DIST_TRANSPORT_AUTO, NONE, GRPC or GLOO",
-                            options.transport);
+  if ((options.transport < DIST_TRANSPORT_AUTO || options.transport > DIST_TRANSPORT_GLOO) &&
+      registered_link_module(options.transport) == nullptr) {
+    return invalid_argument(
+        "transport is %d: use DIST_TRANSPORT_AUTO, NONE, GRPC or GLOO, or that of a registered link module",
+        options.transport);
   }
   if (options.reform < DIST_REFORM_EXPLICIT || options.reform > DIST_REFORM_AT_NEXT_RUN) {
     return invalid_argument("reform is %d: use DIST_REFORM_EXPLICIT or AT_NEXT_RUN", options.reform);

@@ -2,10 +2,13 @@
 #include "core/strategy/worker_network.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory_resource>
 #include <vector>
 
+#include "core/base/text.hpp"
 #include "core/engine/grpc_network.hpp"
+#include "core/engine/link_modules.hpp"
 #include "core/engine/link_security.hpp"
 #include "core/engine/shm/shm_network.hpp"
 
@@ -35,9 +38,29 @@ int32_t transport_of(const WayOptions& options, const JobSettings& settings) noe
   return options.transport != DIST_TRANSPORT_AUTO ? options.transport : settings.transport;
 }
 
+// The link module of the transport; NULL: it has none.
+Status find_links(const WayOptions& options, const JobSettings& settings, const char* module_folder,
+                  const dist_link_functions** out) {
+  const int32_t wanted = transport_of(options, settings);
+  if (wanted == DIST_TRANSPORT_GLOO) return find_link_module("gloo", module_folder, out);
+  if (wanted != JobSettings::kLinkModule) return *out = registered_link_module(wanted), kOk;
+  const char* const name = settings.link_module.c_str();
+  const Shown shown(name);
+  if (!is_link_module_name(name)) {
+    return invalid_argument(
+        "DIST_TRANSPORT is \"%s\", but must be auto, none, grpc, gloo or the name of a link module",
+        shown.c_str());
+  }
+  const Status found = find_link_module(name, module_folder, out);
+  if (found.ok()) return kOk;
+  const ErrorRecord why = last_error();
+  return invalid_argument(
+      "DIST_TRANSPORT is \"%s\", but must be auto, none, grpc, gloo or the name of a link module: %s",
+      shown.c_str(), why.message);
+}
+
 Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace& place,
                    const JobSettings& settings, const Generations& generations, Ref<Network>* out) {
-  const bool gloo = transport_of(options, settings) == DIST_TRANSPORT_GLOO;
   Ref<ClusterSpec> spec;
   DIST_TRY(options.cluster_resolver->spec(&spec));
   const std::pmr::vector<const char*> addresses = addresses_of(memory, *spec, place.job.text);
@@ -45,9 +68,8 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   GrpcOptions grpc;
   grpc.addresses = addresses;
   grpc.me = place.me;
-  std::pmr::string module(settings.module_folder, &memory);
-  if (!module.empty()) module += gloo ? "/libdist-gloo.so" : "/libdist-grpc.so";
-  grpc.module = given(module);
+  grpc.module_folder = given(settings.module_folder);
+  DIST_TRY(find_links(options, settings, grpc.module_folder, &grpc.links));
   grpc.bind_address = given(settings.bind_address);
   grpc.port = options.cluster_resolver->held_port();
   grpc.secret = given(settings.secret);
@@ -57,7 +79,6 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   grpc.files = {given(settings.ca_file), given(settings.certificate_file), given(settings.key_file)};
   grpc.allow_plaintext = settings.allow_plaintext;
   grpc.lease_ns = settings.lease_ns;
-  grpc.gloo = gloo;
   grpc.forms = generations.forms;
   grpc.came_from = generations.came_from;
   grpc.replicas = place.replicas;
@@ -65,9 +86,10 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   DIST_TRY(GrpcNetwork::create(options.allocator, grpc, &made));
   // Workers that must not share memory still have to say so to those that would.
   ShmTransport::Options shared;
-  const int32_t wanted = transport_of(options, settings);
-  if (wanted == DIST_TRANSPORT_GRPC) shared.refuses = "its transport is set to grpc";
-  if (wanted == DIST_TRANSPORT_GLOO) shared.refuses = "its transport is set to gloo";
+  if (grpc.links != nullptr || transport_of(options, settings) == DIST_TRANSPORT_GRPC) {
+    std::snprintf(shared.refuses, sizeof shared.refuses, "its transport is set to %s",
+                  grpc.links != nullptr ? grpc.links->name : "grpc");
+  }
   Ref<ShmNetwork> network = make_counted<ShmNetwork>(memory, Ref<Network>::adopt(made.take()), shared);
   *out = Ref<Network>::adopt(network.take());
   return kOk;
@@ -103,8 +125,7 @@ Status find_way(Memory& memory, const WayOptions& options, const WorkerPlace& pl
   }
   if (settings.transport == DIST_TRANSPORT_NONE && options.transport == DIST_TRANSPORT_AUTO) {
     return failed_precondition(
-        "%s, but the cluster has %d workers, which need a transport. Set it to auto, grpc or gloo, or unset "
-        "it.",
+        "%s, but the cluster has %d workers, which need a transport. Set it to auto or grpc, or unset it.",
         named_none(options), place.num_workers());
   }
   Ref<Network> network;

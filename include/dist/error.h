@@ -40,7 +40,7 @@ DIST_API int32_t dist_version(void);
  *     "pinning"  threads on CPUs of their own (DIST_PLACEMENT_CORES); always 1
  *     "isal"     fast checksums of checkpoints, if libdist was built with ISA-L
  *     "grpc"     workers that are processes, if libdist-grpc.so can be loaded
- *     "gloo"     DIST_TRANSPORT_GLOO, if libdist-gloo.so can be loaded
+ *     "gloo"     DIST_TRANSPORT_GLOO, if libdist-gloo.so and libdist-grpc.so can be loaded
  *     "onednn"   always 0: only an example program uses oneDNN
  *
  * For "grpc" and "gloo" this loads the library, which stays in the process. If that fails, dist_last_error() gives the

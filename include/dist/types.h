@@ -163,7 +163,10 @@ enum {
   DIST_THREADS_HOST = 2     /* no library threads: host threads join with dist_replica_enter() */
 };
 
-/** The transport between workers that are separate processes; workers.h lists the environment variables for it. */
+/**
+ * The transport between workers that are separate processes; workers.h lists the environment variables for it.
+ * Link modules have further values: dist/experimental/links.h.
+ */
 enum {
   /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named,
      workers of one machine and user exchange data through shared memory */

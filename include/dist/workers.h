@@ -30,10 +30,10 @@
  * **Environment.** These variables are read when the strategy is created and complete its options:
  *
  *     DIST_REPLICAS        number of replicas of each worker, if num_replicas is 0
- *     DIST_TRANSPORT       auto (the default), none, grpc or gloo, if transport is DIST_TRANSPORT_AUTO. Workers share
- *                          memory only with auto. With gloo, data is sent over Gloo's TCP transport, on ports that the
- *                          system assigns, never with TLS. Use it only on loopback and trusted networks: a stranger who
- *                          connects to such a port while it waits for its worker can terminate this process
+ *     DIST_TRANSPORT       auto (the default), none, grpc, gloo or the name of a link module
+ *                          (dist/experimental/links.h), if transport is DIST_TRANSPORT_AUTO. Workers share memory only
+ *                          with auto. With gloo, data is sent over Gloo's TCP transport, on ports that the system
+ *                          assigns, never with TLS. Use it only on loopback and trusted networks
  *     DIST_JOB_SECRET      a text that all workers of the job share. Workers that do not present it are rejected.
  *                          Required on addresses other than loopback without TLS. Set it with TLS, too: processes that
  *                          do not know it can then neither fill a worker's memory nor delay it. Use a long random text,
@@ -49,8 +49,8 @@
  *     DIST_BIND_ADDRESS    host:port to listen on. By default a worker listens on the port of its address in the
  *                          cluster: on that address only if it is localhost or a loopback address, otherwise on all
  *                          interfaces
- *     DIST_MODULE_FOLDER   folder of libdist-grpc.so and libdist-gloo.so, if it is not that of libdist (for example if
- *                          libdist is inside a jar)
+ *     DIST_MODULE_FOLDER   folder of libdist-grpc.so, libdist-gloo.so and other link modules, if it is not that of
+ *                          libdist (for example if libdist is inside a jar); several are separated by colons
  *     DIST_LEASE_SECONDS   time after which a silent worker counts as lost, 0.1 to 3600 (default 10); the same on all
  *                          workers
  *

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that libdist.so exports exactly the functions in the headers and symbols.txt, and calls nothing harmful.
 
-usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT API_JSON
+usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT API_JSON HEADER...
+
+HEADER are those that dist.h does not include.
 """
 
 import json
@@ -30,10 +32,12 @@ def symbols(nm: str, library: str, *options: str) -> set[str]:
     return names | {m[1] for m in (re.match(r"__(\w+)_chk$", n) for n in names) if m}
 
 
-def main(nm: str, library: str, listed: Path, api: Path) -> int:
+def main(nm: str, library: str, listed: Path, api: Path, *others: Path) -> int:
     faults = []
     expected = [line for line in listed.read_text().splitlines() if line]
     declared = {one["name"] for one in json.loads(api.read_text(encoding="utf-8"))["functions"]}
+    for header in others:
+        declared |= set(re.findall(r"^DIST_API [^(]*?(\w+)\(", header.read_text(encoding="utf-8"), re.MULTILINE))
     exported = symbols(nm, library, "--defined-only") - {"DIST_0"}
     faults += [
         f"{n}: listed, but not exported: a program that uses it would not start"
@@ -53,4 +57,4 @@ def main(nm: str, library: str, listed: Path, api: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])))
+    sys.exit(main(sys.argv[1], sys.argv[2], *map(Path, sys.argv[3:])))

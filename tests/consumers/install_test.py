@@ -5,6 +5,7 @@
 The prefix is moved after the installation, because nothing may depend on its original location.
 
 usage: install_test.py (shared|static|cmake|uninstalled|subproject) MESON BUILD_DIR, with the compilers in CC and CXX
+       install_test.py "link module" MESON BUILD_DIR TRANSPORT_TESTS LINK_TESTS PROCESS_TESTS FAULTS
 """
 
 import json
@@ -83,6 +84,21 @@ def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
     assert run(scratch / "opening", LD_LIBRARY_PATH=str(next(prefix.rglob("libdist.so.0")).parent)) == ""
 
 
+def link_module(scratch: Path, prefix: Path, transports: str, links: str, processes: str, faults: str) -> None:
+    """The example of a link module, built against the prefix alone: what the tests of transports and workers say of it."""
+    pc = next(prefix.rglob("dist.pc"))
+    flags = pkg_config(pc.parent, f"--define-variable=prefix={prefix}", "--cflags")
+    source = shutil.copy(ROOT / "examples/link_module/tcp.c", scratch)
+    module = scratch / "module"
+    module.mkdir()
+    run(*CC, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", source, *flags, "-pthread", "-o", module / "libdist-tcp.so")
+    for program in (transports, links):
+        run(program, LINK_FOLDER=str(module))
+    folders = f"{module}:{next(prefix.rglob('libdist-grpc.so')).parent}"
+    for command in ((processes,), (faults, "--workers", "--processes", "killed"), (faults, "--workers", "--processes", "early_return")):
+        run(*command, DIST_TRANSPORT="tcp", DIST_MODULE_FOLDER=folders)
+
+
 def static(scratch: Path, prefix: Path) -> None:
     pc = next(prefix.rglob("dist.pc"))
     flags = pkg_config(pc.parent, f"--define-variable=prefix={prefix}", "--static", "--cflags", "--libs")
@@ -144,7 +160,7 @@ def subproject(scratch: Path, meson: str, whole: bool) -> None:
         run(meson, "test", "-C", build, "--print-errorlogs", **environment)
 
 
-def main(kind: str, meson: str, build: str) -> int:
+def main(kind: str, meson: str, build: str, *programs: str) -> int:
     if kind == "cmake" and not shutil.which("cmake"):
         print("skipped: cmake is not installed")
         return SKIP
@@ -152,6 +168,8 @@ def main(kind: str, meson: str, build: str) -> int:
         scratch = Path(folder)
         if kind == "uninstalled":
             uninstalled(scratch, Path(build))
+        elif kind == "link module":
+            link_module(scratch, install(meson, Path(build), scratch), *programs)
         elif kind.startswith("subproject"):
             subproject(scratch, meson, whole=kind == "subproject")
         else:

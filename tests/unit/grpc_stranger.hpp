@@ -101,6 +101,7 @@ struct Stranger final : LinkUser {
 inline Hello good_hello(const GrpcWorkers& workers, int num_workers) {
   Hello hello;
   std::strcpy(hello.version, DIST_GRPC_VERSION);
+  std::strcpy(hello.transport, "grpc");
   hello.purpose = Purpose::kControl;
   hello.from = 1;
   hello.num_workers = num_workers;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers with separate gRPC networks on loopback, with data over Gloo if GLOO_MODULE is defined.
+// Workers with separate gRPC networks on loopback. LINK_MODULE, if it is defined, is the name of the link module that moves
+// their data. It is in LINK_FOLDER, or in the folder of the environment variable of that name.
 #pragma once
 
 #include <arpa/inet.h>
@@ -11,6 +12,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "core/engine/grpc_network.hpp"
+#include "core/engine/link_modules.hpp"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/transport_suite.hpp"
 
@@ -43,13 +46,14 @@ inline std::vector<std::string> free_addresses(int n) {
   return found;
 }
 
-// The library of this build that the program is about.
+// The libraries that the program is about.
 inline void use_module(GrpcOptions& options) {
-#ifdef GLOO_MODULE
-  options.gloo = true;
-  options.module = GLOO_MODULE;
-#else
-  options.module = GRPC_MODULE;
+  options.module_folder = MODULE_FOLDER;
+#ifdef LINK_MODULE
+  const char* const given = std::getenv("LINK_FOLDER");
+  if (!find_link_module(LINK_MODULE, given != nullptr ? given : LINK_FOLDER, &options.links).ok()) {
+    fail_msg("%s", last_error().message);
+  }
 #endif
 }
 

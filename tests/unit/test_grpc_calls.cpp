@@ -113,7 +113,7 @@ struct Handler final : CallHandler {
 };
 
 Ref<GrpcCalls> make(GrpcCallOptions options) {
-  options.module = GRPC_MODULE;
+  options.module_folder = MODULE_FOLDER;
   Ref<GrpcCalls> made;
   const Ref<Memory> memory = some_memory();
   if (!GrpcCalls::create(*memory, options, &made).ok()) fail_msg("%s", last_error().message);
@@ -419,7 +419,7 @@ void a_worker_is_no_server(void**) {
 
 void addresses_and_exposure_are_checked(void**) {
   GrpcCallOptions options;
-  options.module = GRPC_MODULE;
+  options.module_folder = MODULE_FOLDER;
   const Ref<Memory> memory = some_memory();
   Handler handler;
   options.handler = &handler;

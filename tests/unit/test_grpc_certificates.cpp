@@ -171,7 +171,7 @@ void unusable_files_are_errors_at_once(void**) {
     assert_int_equal(network->join(0, &transport).code(), DIST_INVALID_ARGUMENT);
     assert_says(std::string(last_error().message), each.named);
     GrpcCallOptions options;
-    options.module = GRPC_MODULE;
+    options.module_folder = MODULE_FOLDER;
     set(options, each.files);
     const Ref<Memory> memory = Ref<Memory>::adopt(Memory::create({}));
     Ref<GrpcCalls> calls;
@@ -385,14 +385,14 @@ void a_client_names_the_cause(void**) {
     }
     Handler handler;
     GrpcCallOptions options;
-    options.module = GRPC_MODULE;
+    options.module_folder = MODULE_FOLDER;
     options.handler = &handler;
     options.bind_address = "127.0.0.1:0";
     set(options, of_server);
     Ref<GrpcCalls> server;
     assert_true(GrpcCalls::create(*memory, options, &server).ok());
     GrpcCallOptions of_client;
-    of_client.module = GRPC_MODULE;
+    of_client.module_folder = MODULE_FOLDER;
     set(of_client, each.client);
     Ref<GrpcCalls> client;
     assert_true(GrpcCalls::create(*memory, of_client, &client).ok());

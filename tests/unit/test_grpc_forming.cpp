@@ -51,11 +51,7 @@ struct Workers {
 
 // Nobody takes it for dead, whether all leave at the same time or one before the others.
 void who_leaves_to_form_a_generation_comes_back(void**) {
-#ifdef GLOO_MODULE
-  constexpr int kTimes = 24;  // a connection of Gloo's takes 10 ms to end
-#else
   constexpr int kTimes = 200;
-#endif
   const GrpcWorkers addresses(kWorkers, 4096);
   for (int time = 0; time < kTimes; ++time) {
     Workers workers(addresses);

@@ -200,7 +200,7 @@ void options_are_checked(void**) {
                           std::vector<const char*> addresses = {"127.0.0.1:1", "localhost:2"}) {
     GrpcOptions options;
     options.addresses = addresses;
-    options.module = GRPC_MODULE;
+    options.module_folder = MODULE_FOLDER;
     change(options);
     Ref<GrpcNetwork> network;
     return GrpcNetwork::create({}, options, &network).code();
@@ -251,17 +251,23 @@ void without_the_module_it_says_so(void**) {
   GrpcOptions options;
   options.addresses = addresses;
   Ref<GrpcNetwork> network;
-  const auto says = [&](const char* module, const char* part) {
-    options.module = module;
+  const auto says = [&](const std::string& folder, const char* part) {
+    options.module_folder = folder.c_str();
     assert_int_equal(GrpcNetwork::create({}, options, &network).code(), DIST_UNAVAILABLE);
     assert_says(std::string(last_error().message), part);
   };
-  says("/nowhere/libdist-grpc.so", "libdist-grpc.so was not found at /nowhere/libdist-grpc.so");
-  says("/nowhere/libdist-grpc.so",
-       "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist");
-  says("/dev/null", "cannot be loaded");
-  // Another library altogether.
-  says(OTHER_LIBRARY, "is not a libdist-grpc.so module");
+  says("/nowhere", "libdist-grpc.so was not found at /nowhere/libdist-grpc.so");
+  says("/nowhere", "or set DIST_MODULE_FOLDER to the folder that contains it (PREFIX/lib/dist");
+  // Not a library, and another library altogether.
+  for (const auto& [file, part] : {std::pair{"/dev/null", "cannot be loaded"},
+                                   std::pair{OTHER_LIBRARY, "is not a libdist-grpc.so module"}}) {
+    const std::string folder =
+        std::string(std::filesystem::temp_directory_path()) + "/dist-modules-" + std::to_string(getpid());
+    std::filesystem::create_directory(folder);
+    std::filesystem::create_symlink(file, folder + "/libdist-grpc.so");
+    says(folder, part);
+    std::filesystem::remove_all(folder);
+  }
 }
 
 // Beside libdist, which is this program here, in `dist/` and without it.
@@ -277,7 +283,7 @@ void the_module_is_found_beside_libdist(void**) {
   std::filesystem::create_directory(folder + "/dist");
   const std::string link = folder + "/dist/libdist-grpc.so";
   std::filesystem::remove(link);
-  std::filesystem::create_symlink(GRPC_MODULE, link);
+  std::filesystem::create_symlink(MODULE_FOLDER "/libdist-grpc.so", link);
   assert_int_equal(create(), DIST_OK);
   std::filesystem::remove(link);
   const std::string beside = folder + "/libdist-grpc.so";
@@ -468,27 +474,13 @@ struct LinkOwner final : LinkUser {
   bool told = false;
 };
 
-// Like Gloo's, it needs its owner's memory until it has been destroyed.
-struct LastCarrier final : Carrier {
-  explicit LastCarrier(const LinkOwner& of, int* after) : Carrier(1), owner(of), too_late(after) {}
-  ~LastCarrier() override { *too_late = owner.told ? 1 : 0; }
-  const std::string& address() const noexcept override { return nowhere; }
-  bool start(Meeting) noexcept override { return true; }
-  void flush() noexcept override {}
-  void end() noexcept override {}
-  bool over() const noexcept override { return true; }
-  void join() noexcept override {}
-  const LinkOwner& owner;
-  int* const too_late;
-  const std::string nowhere;
-};
-
 void an_owner_is_told_after_all_of_its_link_is_gone(void**) {
   LinkOwner owner;
   int too_late = -1;
   {
     const auto link = std::make_shared<ClientLink>(owner, nullptr);
-    CarrierRef carrier = std::make_shared<LastCarrier>(owner, &too_late);
+    // A carrier needs its owner's memory until it has been destroyed.
+    CarrierRef carrier(static_cast<Carrier*>(nullptr), [&](Carrier*) { too_late = owner.told ? 1 : 0; });
     assert_true(link->change_carrier(&carrier));
   }
   assert_true(owner.told);

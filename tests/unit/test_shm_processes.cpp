@@ -107,7 +107,7 @@ int be_worker(Page& page, const Setup& setup, const std::vector<std::string>& ad
   Transport* sockets = nullptr;
   if (!below->join(me, &sockets).ok()) return 3;
   if (!setup.between(me)) return 77;
-  ShmTransport transport(*memory, *sockets, {nullptr, setup.reads});
+  ShmTransport transport(*memory, *sockets, {.reads = setup.reads});
   if (!setup.after(me)) return 77;
   Host host;
   if (me == 0) host = {keep_line, &page, nullptr, nullptr};

@@ -32,7 +32,7 @@ class Sharing final : public TransportFixture {
     assert_true(network_->join(worker, &below).ok());
     ShmTransport::Options options;
     options.reads = reads_;
-    if (worker % 2 == 1 && !shares_) options.refuses = "the test forbids it";
+    if (worker % 2 == 1 && !shares_) copy_text(options.refuses, "the test forbids it");
     made_.push_back(std::make_unique<ShmTransport>(*memory_, *below, options));
     if (num_workers_ == static_cast<int>(made_.size()) && num_workers_ <= 4) introduce_all();
     return *made_.back();

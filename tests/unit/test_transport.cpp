@@ -34,20 +34,7 @@ class InProcess final : public TransportFixture {
   Ref<InProcessNetwork> network_;
 };
 
-class Unsteady final : public TransportFixture {
- public:
-  Unsteady(int num_workers, std::size_t credit) : inner_(num_workers, credit) {}
-  Transport& join(int worker) override {
-    Transport& inner = inner_.join(worker);
-    made_.push_back(std::make_unique<UnsteadyTransport>(inner, fate_, kSeed + static_cast<uint64_t>(worker)));
-    return *made_.back();
-  }
-
- private:
-  InProcess inner_;
-  UnsteadyTransport::Fate fate_;
-  std::vector<std::unique_ptr<UnsteadyTransport>> made_;
-};
+using Unsteady = UnsteadyWorkers<InProcess, kSeed>;
 
 // Every other one of twice as many workers, each by a share of its transport, beside one that somebody else has.
 class Subset final : public TransportFixture {

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <vector>
 
 #include "core/engine/transport.hpp"
+#include "tests/unit/transport_suite.hpp"
 
 namespace dist {
 
@@ -123,6 +125,23 @@ class UnsteadyTransport final : public Transport {
   std::vector<Held> held_;
   std::mutex telling_;
   TransportListener* listener_ = nullptr;
+};
+
+// The workers of a fixture, each behind one. Nobody is lost.
+template <class Inner, uint64_t seed>
+class UnsteadyWorkers final : public TransportFixture {
+ public:
+  UnsteadyWorkers(int num_workers, std::size_t credit) : inner_(num_workers, credit) {}
+  Transport& join(int worker) override {
+    Transport& inner = inner_.join(worker);
+    made_.push_back(std::make_unique<UnsteadyTransport>(inner, fate_, seed + static_cast<uint64_t>(worker)));
+    return *made_.back();
+  }
+
+ private:
+  Inner inner_;
+  UnsteadyTransport::Fate fate_;
+  std::vector<std::unique_ptr<UnsteadyTransport>> made_;
 };
 
 }  // namespace dist

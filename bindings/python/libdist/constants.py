@@ -116,7 +116,8 @@ class Threads(IntEnum):
 
 
 class Transport(IntEnum):
-    """The transport between workers that are separate processes; workers.h lists the environment variables for it."""
+    """The transport between workers that are separate processes; workers.h lists the environment variables for it.
+    Link modules have further values: dist/experimental/links.h."""
 
     AUTO = 0  # the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named, workers of one machine and user exchange data through shared memory
     NONE = 1  # no transport: the first call that needs another worker fails with UNAVAILABLE

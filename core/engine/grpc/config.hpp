@@ -27,8 +27,9 @@ struct Config {
   std::string ca, certificate, key;                 // PEM texts; empty: no TLS
   std::string ca_file, certificate_file, key_file;  // where they are from; empty: not known
   std::string version;
-  bool forms = false;         // the workers that arrive take part, rather than all: Endpoint::form()
-  CameFrom came_from;         // if it forms generations: where this worker was before
+  std::string transport = "grpc";  // or the name of the link module that moves data
+  bool forms = false;              // the workers that arrive take part, rather than all: Endpoint::form()
+  CameFrom came_from;              // if it forms generations: where this worker was before
   std::vector<int> replicas;  // number of replicas of each worker as configured here; empty: not specified
   int64_t lease_ns = 0;
   std::size_t credit = 0;

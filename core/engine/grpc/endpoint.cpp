@@ -62,7 +62,7 @@ std::string Endpoint::start() {
   builder.RegisterCallbackGenericService(&service_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return why_not_started(config_);
-  if (!carrier_host_.empty()) why = carriers_->start(carrier_host_);
+  if (carriers_ != nullptr) why = carriers_->open(carrier_host_, config_.lease_ns);
   if (!why.empty()) {
     server_->Shutdown();
     return why;

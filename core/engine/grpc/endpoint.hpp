@@ -86,8 +86,10 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_carried(const LinkRef& link, std::span<const std::byte> piece) noexcept override;
   bool next_apart(Link& link, Piece* piece) noexcept override;
   const char* begin_apart(Link& link, const Piece& piece) noexcept override;
-  std::ptrdiff_t send_apart(Link& link, int socket, std::span<const std::byte> before) noexcept override;
-  std::ptrdiff_t receive_apart(Link& link, int socket, std::size_t most, const char** why) noexcept override;
+  std::ptrdiff_t send_apart(Link& link, Carrier& carrier,
+                            std::span<const std::byte> before) noexcept override;
+  std::ptrdiff_t receive_apart(Link& link, Carrier& carrier, std::size_t most,
+                               const char** why) noexcept override;
   void moved_apart(const LinkRef& link) noexcept override;
   void carrier_over(const LinkRef& link, const Carrier& carrier, const std::string& why) noexcept override;
 
@@ -213,7 +215,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_meeting(const LinkRef& link, std::span<const std::byte> message) noexcept;
   void start_carrier(const LinkRef& link, const Meet& other) noexcept;
   void say_failed(Link& link, uint32_t attempt) noexcept;
-  void reap_carriers(bool all) noexcept;
+  void reap_carriers(bool all, int64_t now, int64_t* next) noexcept;
 
   // ---- members.cpp: liveness ----
   void begin_control() noexcept;

@@ -63,7 +63,7 @@ void Endpoint::say_hello(Link& link, const Identity& receiver) noexcept {
   hello.to = link.peer;
   hello.num_workers = num_workers();
   hello.credit = config_.credit;
-  hello.carried = carriers_ != nullptr ? 1 : 0;
+  copy_text(hello.transport, config_.transport.c_str());
   hello.lease_ns = static_cast<uint64_t>(config_.lease_ns);
   hello.cluster = cluster_;
   hello.sender = incarnation_;
@@ -220,9 +220,8 @@ std::string Endpoint::why_not(const Link& link, const Hello& hello) const {
   if (hello.from < 0 || hello.from >= num_workers() || hello.from == config_.me) {
     return "it claims to be worker " + number(hello.from);
   }
-  if (hello.carried != (carriers_ != nullptr ? 1u : 0u)) {
-    const bool gloo = hello.carried == 1;
-    return differ(" uses the transport ", gloo ? "gloo" : "grpc", gloo ? "grpc" : "gloo") +
+  if (config_.transport != hello.transport) {
+    return differ(" uses the transport ", hello.transport, config_.transport) +
            "Set the same DIST_TRANSPORT for all workers.";
   }
   if (hello.credit != config_.credit) {

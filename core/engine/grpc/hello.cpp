@@ -42,7 +42,7 @@ void Hello::write(std::byte* to_bytes) const noexcept {
   out.put(from);
   out.put(to);
   out.put(num_workers);
-  out.put(carried);
+  out.put(transport);
   out.put(credit);
   out.put(lease_ns);
   put_bytes(out, cluster);
@@ -66,7 +66,7 @@ bool Hello::read(const std::byte* bytes) noexcept {
   from = in.take<int32_t>();
   to = in.take<int32_t>();
   num_workers = in.take<int32_t>();
-  carried = in.take_in<uint32_t>(0, 1);
+  in.take(transport);
   credit = in.take<uint64_t>();
   lease_ns = in.take<uint64_t>();
   take_bytes(in, &cluster);

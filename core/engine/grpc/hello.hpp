@@ -28,8 +28,9 @@
 
 namespace dist::grpc_link {
 
-inline constexpr uint32_t kProtocol = 3;
+inline constexpr uint32_t kProtocol = 4;
 inline constexpr std::size_t kVersionBytes = 32;
+inline constexpr std::size_t kTransportBytes = 16;
 
 using Identity = std::array<std::byte, kIdentityBytes>;  // identifies one life of a process: its incarnation
 using Digest = std::array<std::byte, 32>;
@@ -38,7 +39,8 @@ using Nonce = std::array<std::byte, 32>;
 enum class Purpose : uint32_t { kControl = 1, kData = 2, kCalls = 3 };
 
 struct Hello {
-  static constexpr std::size_t kBytes = 8 + 4 + kVersionBytes + 8 * 4 + 2 * 8 + 32 + 3 * kIdentityBytes + 32;
+  static constexpr std::size_t kBytes =
+      8 + 4 + kVersionBytes + 7 * 4 + kTransportBytes + 2 * 8 + 32 + 3 * kIdentityBytes + 32;
 
   uint32_t protocol = kProtocol;
   char version[kVersionBytes] = "";
@@ -48,7 +50,7 @@ struct Hello {
   int32_t from = 0;
   int32_t to = 0;
   int32_t num_workers = 0;
-  uint32_t carried = 0;  // 1: data links have carriers
+  char transport[kTransportBytes] = "";  // "grpc", or the link module that moves data
   uint64_t credit = 0;
   uint64_t lease_ns = 0;
   Digest cluster{};

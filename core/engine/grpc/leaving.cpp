@@ -107,7 +107,8 @@ void Endpoint::stop(Parting* known) noexcept {
   }
   links.clear();
   // Carriers hold their links.
-  reap_carriers(true);
+  int64_t never = 0;
+  reap_carriers(true, 0, &never);
   {
     std::unique_lock lock(waking_);
     woken_.wait(lock, [&] { return links_ == 0; });

@@ -9,7 +9,6 @@
 
 #include "core/base/os/addresses.hpp"
 #include "core/base/os/clock.hpp"
-#include "core/base/os/socket.hpp"
 #include "core/base/wire.hpp"
 #include "core/engine/grpc/endpoint.hpp"
 
@@ -73,13 +72,12 @@ std::string Endpoint::make_carrier(const LinkRef& link, uint32_t attempt) noexce
   const std::string host = carrier_host(*link);
   if (host.empty()) return "this machine has no address that faces " + link->peer_host();
   std::string why;
-  CarrierRef carrier = carriers_->make(*this, link->outgoing, attempt, host, config_.lease_ns, &why);
-  if (carrier == nullptr) return "no connection of Gloo's can be made: " + why;
+  CarrierRef carrier = carriers_->make(*this, link->outgoing, attempt, host, &why);
+  if (carrier == nullptr)
+    return "the link module " + config_.transport + " cannot create a connection: " + why;
   Meet own;
   own.attempt = attempt;
-  if (carrier->address().size() > Meet::kMostAddressBytes ||
-      !random_bytes(own.nonce.data(), own.nonce.size()))
-    return "no connection of Gloo's can be made";
+  if (!random_bytes(own.nonce.data(), own.nonce.size())) return "the system provides no random numbers";
   own.address_bytes = static_cast<uint32_t>(carrier->address().size());
   std::copy(carrier->address().begin(), carrier->address().end(), own.address);
   std::byte bytes[Meet::kBytes];
@@ -102,7 +100,8 @@ std::string Endpoint::begin_meeting(const LinkRef& link, uint32_t after) noexcep
   if (!link->attempt.compare_exchange_strong(failed, after + 1)) return "";
   if (after == kMostAttempts) {
     link->attempt = after;
-    return "none of " + std::to_string(kMostAttempts) + " connections of Gloo's was its own";
+    return "none of " + std::to_string(kMostAttempts) + " connections of the link module " +
+           config_.transport + " led to it";
   }
   std::string why = make_carrier(link, after + 1);
   if (why.empty()) link->flush();
@@ -141,7 +140,7 @@ void Endpoint::start_carrier(const LinkRef& link, const Meet& other) noexcept {
   meeting.queue = link->outgoing ? &peer.out_queue : &peer.in_queue;
   meeting.own = prove_carrier(link->outgoing ? Prover::kClient : Prover::kServer, config_.secret, *link);
   meeting.wanted = prove_carrier(link->outgoing ? Prover::kServer : Prover::kClient, config_.secret, *link);
-  if (!carrier->start(std::move(meeting))) link->end("the system cannot create another thread");
+  carrier->start(std::move(meeting));
 }
 
 void Endpoint::say_failed(Link& link, uint32_t attempt) noexcept {
@@ -176,12 +175,13 @@ bool Endpoint::next_apart(Link& link, Piece* piece) noexcept {
   return peer.out.get() == &link && peer.outbox.next_apart(piece);
 }
 
-std::ptrdiff_t Endpoint::send_apart(Link& link, int socket, std::span<const std::byte> before) noexcept {
+std::ptrdiff_t Endpoint::send_apart(Link& link, Carrier& carrier,
+                                    std::span<const std::byte> before) noexcept {
   Peer& peer = at(link.peer);
   const std::scoped_lock lock(peer.out_mutex);
   const Outbox::Going going = peer.outbox.apart();
   const std::span<const std::byte> parts[] = {before, going.data, going.end};
-  const std::ptrdiff_t went = send_now(socket, parts);
+  const std::ptrdiff_t went = carrier.write(parts);
   if (went > static_cast<std::ptrdiff_t>(before.size()))
     peer.outbox.apart_gone(static_cast<std::size_t>(went) - before.size());
   return went;
@@ -194,7 +194,8 @@ const char* Endpoint::begin_apart(Link& link, const Piece& piece) noexcept {
   return peer.in.get() == &link && !peer.in_gone ? peer.inbox.begin_apart(piece) : nullptr;
 }
 
-std::ptrdiff_t Endpoint::receive_apart(Link& link, int socket, std::size_t most, const char** why) noexcept {
+std::ptrdiff_t Endpoint::receive_apart(Link& link, Carrier& carrier, std::size_t most,
+                                       const char** why) noexcept {
   Peer& peer = at(link.peer);
   const std::scoped_lock lock(peer.in_mutex);
   const Inbox::Coming coming = peer.in.get() == &link ? peer.inbox.apart() : Inbox::Coming{};
@@ -202,10 +203,10 @@ std::ptrdiff_t Endpoint::receive_apart(Link& link, int socket, std::size_t most,
     // The piece began when nobody was interested any more.
     std::byte nowhere[4096];
     const std::span<std::byte> part(nowhere, std::min(most, sizeof nowhere));
-    return receive_now(socket, {&part, 1});
+    return carrier.read({&part, 1});
   }
   const std::span<std::byte> parts[] = {coming.data, coming.end};
-  const std::ptrdiff_t came = receive_now(socket, parts);
+  const std::ptrdiff_t came = carrier.read(parts);
   if (came <= 0) return came;
   peer.heard_ns.store(steady_now_ns(), std::memory_order_relaxed);
   *why = peer.inbox.apart_came(static_cast<std::size_t>(came));
@@ -239,16 +240,25 @@ void Endpoint::carrier_over(const LinkRef& link, const Carrier& carrier, const s
   over_data(link, why, "");
 }
 
-// Joins the carriers that have ended, or, at the end, all of them.
-void Endpoint::reap_carriers(bool all) noexcept {
+// Joins the carriers that have ended, or, at the end, all of them, and ends those whose peer has not proven who it is in
+// time. `next` becomes at most the time at which there is more to do.
+void Endpoint::reap_carriers(bool all, int64_t now, int64_t* next) noexcept {
   std::vector<CarrierRef> over;
+  std::vector<CarrierRef> late;
   {
     const std::scoped_lock lock(making_);
     const auto live = std::partition(made_.begin(), made_.end(),
                                      [&](const CarrierRef& each) { return !all && !each->over(); });
     over.assign(std::make_move_iterator(live), std::make_move_iterator(made_.end()));
     made_.erase(live, made_.end());
+    for (const CarrierRef& each : made_) {
+      const int64_t until = each->prove_until_ns();
+      if (until == 0) continue;
+      if (until <= now) late.push_back(each);
+      *next = std::min(*next, std::max(until, now + kRetryNs));
+    }
   }
+  for (const CarrierRef& each : late) each->end();
   for (const CarrierRef& each : over) {
     if (all) each->end();
     each->join();

@@ -48,7 +48,7 @@ void ShmTransport::start_thread() noexcept {
     return;
   std::snprintf(name_, sizeof name_, "dist-shm-%016llx%016llx", static_cast<unsigned long long>(random[0]),
                 static_cast<unsigned long long>(random[1]));
-  if (options_.refuses == nullptr && !listen_locally(name_, &listener_socket_).ok()) return;
+  if (*options_.refuses == '\0' && !listen_locally(name_, &listener_socket_).ok()) return;
   for (Peer& peer : peers_) {
     if (peer.number == me()) continue;
     below_.receive(peer.number, key_of(kIntroductions), peer.their_introduction, Introduction::kBytes,
@@ -150,25 +150,25 @@ void ShmTransport::watch(int timeout_ms) noexcept {
 
 void ShmTransport::send_introduction(Peer& peer, const char* refuses) noexcept {
   Introduction own;
-  own.willing = refuses == nullptr && random_fill(peer.token);
+  own.willing = *refuses == '\0' && random_fill(peer.token);
   own.credit = credit_;
   std::memcpy(own.boot, boot_, sizeof boot_);
   own.token = peer.token;
   std::snprintf(own.name, sizeof own.name, "%s", name_);
-  std::snprintf(own.reason, sizeof own.reason, "%s", refuses == nullptr ? "" : refuses);
+  std::snprintf(own.reason, sizeof own.reason, "%s", refuses);
   own.write(peer.own_introduction);
   below_.send(peer.number, key_of(kIntroductions), peer.own_introduction, Introduction::kBytes,
               peer.introduction_out);
 }
 
 void ShmTransport::introduce(Peer& peer) noexcept {
-  if (options_.refuses != nullptr) {
+  if (*options_.refuses != '\0') {
     send_introduction(peer, options_.refuses);
     return settle(peer, false, options_.refuses);
   }
   peer.stage = Stage::kIntroducing;
   below_.receive(peer.number, key_of(kOutcomes), peer.their_outcome, Outcome::kBytes, peer.receive_outcome);
-  send_introduction(peer, nullptr);
+  send_introduction(peer, "");
 }
 
 void ShmTransport::go_on(Peer& peer, int64_t now) noexcept {

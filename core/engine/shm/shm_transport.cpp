@@ -21,8 +21,7 @@ ShmTransport::ShmTransport(Memory& memory, Transport& below, const Options& opti
     : memory_(memory),
       below_(below),
       options_(options),
-      credit_(options.refuses != nullptr ? below.credit()
-                                         : std::min(below.credit(), shm::Layout::kMostCredit)),
+      credit_(*options.refuses != '\0' ? below.credit() : std::min(below.credit(), shm::Layout::kMostCredit)),
       peers_(&memory),
       strangers_(&memory),
       watched_(memory),
@@ -100,7 +99,7 @@ void ShmTransport::touch(Peer& peer) noexcept {
     why = "it cannot create a thread or descriptor";
     send_introduction(peer, why);
   }
-  if (why == nullptr) return;
+  if (*why == '\0') return;
   {
     const std::scoped_lock lock(peer.mutex);
     std::snprintf(peer.why, sizeof peer.why, "%s", why);

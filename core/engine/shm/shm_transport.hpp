@@ -36,8 +36,8 @@ namespace dist {
 class ShmTransport final : public Transport, private TransportListener {
  public:
   struct Options {
-    const char* refuses = nullptr;  // why this worker does not use shared memory; NULL: it does
-    bool reads = true;              // it may read the memory of its peers
+    char refuses[48] = "";  // why this worker does not use shared memory; "": it does
+    bool reads = true;      // it may read the memory of its peers
   };
 
   // `below` must outlive it, and have no transfer. Throws std::bad_alloc.

@@ -5,7 +5,7 @@ package org.libdist;
 
 /**
  * The transport between workers that are separate processes; workers.h lists the environment variables
- * for it.
+ * for it. Link modules have further values: dist/experimental/links.h.
  */
 public enum Transport {
     /**

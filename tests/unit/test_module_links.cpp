@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/gloo: which connections are accepted, what is sent over them, and which data cannot use them.
+// Link modules: which connections are accepted, what is sent over them, and which data cannot use them.
 #include <dirent.h>
-#include <gloo/transport/tcp/pair.h>
 #include <linux/filter.h>
-#include <malloc.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
@@ -22,8 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/engine/gloo/carrier.hpp"
-#include "core/engine/gloo/guarded.hpp"
+#include "core/engine/grpc/carrier.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {
@@ -59,28 +55,27 @@ void data_in_plain_text_are_refused_where_they_may_not_be(void**) {
 }
 
 void a_library_that_is_not_there_is_named(void**) {
-  const GrpcWorkers workers(2, 4096);
-  GrpcOptions options = workers.options(0);
-  options.module = "/nowhere/libdist-gloo.so";
-  assert_int_equal(create(options).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "libdist-gloo.so was not found");
+  const dist_link_functions* links = nullptr;
+  assert_int_equal(find_link_module(LINK_MODULE, "/nowhere", &links).code(), DIST_UNAVAILABLE);
+  assert_says(std::string(last_error().message), "libdist-" LINK_MODULE ".so was not found at /nowhere/");
+  assert_int_equal(find_link_module("gloo", "/nowhere", &links).code(), DIST_UNAVAILABLE);
   assert_says(std::string(last_error().message), "libgloo-dev");
-  // The other library is none.
-  options.module = GRPC_MODULE;
-  assert_int_equal(create(options).code(), DIST_UNAVAILABLE);
-  assert_says(std::string(last_error().message), "is not a libdist-gloo.so module");
+  // Another library, which is no link module.
+  const std::string folder = "/tmp/dist-modules-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink(MODULE_FOLDER "/libdist-grpc.so", folder + "/libdist-" LINK_MODULE ".so");
+  assert_int_equal(find_link_module(LINK_MODULE, folder.c_str(), &links).code(), DIST_UNAVAILABLE);
+  assert_says(std::string(last_error().message), "is not a libdist-" LINK_MODULE ".so module");
+  std::filesystem::remove_all(folder);
 }
 
 void workers_with_other_transports_refuse_each_other(void**) {
   GrpcWorkers workers(2, 4096);
   Transport& first = workers.join(0);
-  Transport& second = workers.join_with(1, [](GrpcOptions& options) {
-    options.gloo = false;
-    options.module = GRPC_MODULE;
-  });
+  Transport& second = workers.join_with(1, [](GrpcOptions& options) { options.links = nullptr; });
   await([&] { return second.lost(0); });
-  assert_says(why(second, 0),
-              "uses the transport grpc, but worker 0 uses the transport gloo. Set the same DIST_TRANSPORT");
+  assert_says(why(second, 0), "uses the transport grpc, but worker 0 uses the transport " LINK_MODULE
+                              ". Set the same DIST_TRANSPORT");
   first.close();
   second.close();
 }
@@ -345,158 +340,173 @@ void networks_end_while_they_meet(void**) {
   }
 }
 
-// ---- What carries ----
+// ---- The module by itself ----
 
-// Gloo's class, from which the guarded one is derived, is as its headers say here.
-void pairs_are_as_large_as_the_library_makes_them(void**) {
-  namespace tcp = gloo::transport::tcp;
-  const auto device = tcp::CreateDevice(tcp::attr("127.0.0.1"));
-  const auto context = device->createContext(0, 2);
-  const std::size_t usable = malloc_usable_size(dynamic_cast<void*>(context->createPair(1).get()));
-  assert_in_range(usable, sizeof(tcp::Pair), sizeof(tcp::Pair) + 2 * sizeof(void*) + 8);
-}
+// One end of a link, as libdist sees it.
+struct LinkEnd : dist_link {
+  explicit LinkEnd(const dist_link_functions& given) : functions(given) {}
+  void listen(void* module, bool initiates) {
+    const dist_link_options options = {sizeof options, initiates ? 1 : 0, "127.0.0.1", this};
+    char text[256] = "";
+    std::size_t bytes = 0;
+    address.resize(DIST_LINK_MAX_ADDRESS_BYTES);
+    if (functions.listen(module, &options, &connection, address.data(), &bytes, text, sizeof text) !=
+        DIST_OK) {
+      fail_msg("%s", text);
+    }
+    address.resize(bytes);
+  }
+  void connect(const LinkEnd& other) {
+    functions.connect(connection, other.address.data(), other.address.size());
+  }
+  // Moves up to `most` bytes, in as many blocks as they have.
+  std::ptrdiff_t move(bool out, std::byte* data, std::size_t most) {
+    dist_link_block blocks[DIST_LINK_MAX_BLOCKS];
+    std::size_t n = 0;
+    for (std::size_t at = 0; at < most; ++n) {
+      const std::size_t some =
+          n + 1 == DIST_LINK_MAX_BLOCKS ? most - at : std::min<std::size_t>(most - at, 7);
+      blocks[n] = {data + at, some};
+      at += some;
+    }
+    return out ? functions.write(connection, blocks, n) : functions.read(connection, blocks, n);
+  }
+  void destroy() {
+    functions.destroy(connection);
+    connection = nullptr;
+  }
 
-std::atomic<int> broken_pipes{0};
-
-// Keeps Gloo's thread from seeing what happens.
-struct Busy final : gloo::transport::tcp::Handler {
-  explicit Busy(gloo::transport::tcp::Device& owner) : device(owner), fd(eventfd(1, EFD_CLOEXEC)) {
-    device.registerDescriptor(fd, EPOLLIN, this);
-    await([this] { return here.load(); });
-  }
-  ~Busy() override {
-    done = true;
-    device.unregisterDescriptor(fd, this);
-    ::close(fd);
-  }
-  void handleEvents(int) override {
-    here = true;
-    await([this] { return done.load(); });
-  }
-  gloo::transport::tcp::Device& device;
-  const int fd;
-  std::atomic<bool> here{false};
-  std::atomic<bool> done{false};
+  const dist_link_functions& functions;
+  void* connection = nullptr;
+  std::string address;
+  std::atomic<int> ready{0};
+  std::atomic<int> ended{0};
+  std::function<void()> then;  // called when it ends
 };
 
-void a_write_to_a_connection_that_is_gone_sends_no_signal(void**) {
-  const auto before = ::signal(SIGPIPE, [](int) { ++broken_pipes; });
-  std::array<std::shared_ptr<grpc_link::GuardedDevice>, 2> devices;
-  std::array<std::shared_ptr<grpc_link::GuardedContext>, 2> ends;
-  std::array<std::vector<char>, 2> addresses;
-  for (std::size_t i = 0; i < 2; ++i) {
-    devices[i] = std::make_shared<grpc_link::GuardedDevice>("127.0.0.1");
-    ends[i] = std::make_shared<grpc_link::GuardedContext>(devices[i], static_cast<int>(i), nullptr);
-    ends[i]->setTimeout(std::chrono::seconds(60));
-    addresses[i] = ends[i]->createPair(static_cast<int>(1 - i))->address().bytes();
-  }
-  std::thread other([&] { ends[1]->getPair(0)->connect(addresses[0]); });
-  ends[0]->getPair(1)->connect(addresses[1]);
-  other.join();
-  char byte = 0;
-  const auto buffer = ends[0]->createUnboundBuffer(&byte, 1);
-  {
-    const Busy busy(*devices[0]->get());
-    ends[1].reset();
-    // The answer to the first says that nobody is there.
-    for (uint64_t tag = 0; tag < 3; ++tag) buffer->send(1, tag);
-  }
-  ::signal(SIGPIPE, before);
-  assert_int_equal(broken_pipes, 0);
-}
+const dist_link_callbacks kCounts = {sizeof kCounts, 0,
+                                     [](dist_link* link) { ++static_cast<LinkEnd*>(link)->ready; },
+                                     [](dist_link* link, const char*) {
+                                       LinkEnd& end = *static_cast<LinkEnd*>(link);
+                                       if (end.then) end.then();
+                                       ++end.ended;
+                                     }};
 
-// It comes, and is gone before Gloo's thread looks at it.
-void a_connection_that_is_reset_at_once_fails_alone(void**) {
-  const auto device = std::make_shared<grpc_link::GuardedDevice>("127.0.0.1");
-  const auto context = std::make_shared<grpc_link::GuardedContext>(device, 0, nullptr);
-  const std::vector<char> bytes = context->createPair(1)->address().bytes();
-  sockaddr_in address;
-  std::memcpy(&address, bytes.data(), sizeof address);
-  {
-    const Busy busy(*device->get());
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    reset(fd);
+struct OpenedModule {
+  OpenedModule() {
+    GrpcOptions options;
+    use_module(options);
+    functions = options.links;
+    const dist_link_module_options given = {sizeof given, 0, "127.0.0.1", kDefaultLeaseNs, &kCounts};
+    char text[256] = "";
+    if (functions->open(&given, &module, text, sizeof text) != DIST_OK) fail_msg("%s", text);
   }
-  { const Busy afterwards(*device->get()); }
-  char byte = 0;
-  const auto buffer = context->createUnboundBuffer(&byte, 1);
-  try {
-    buffer->recv(1, 1);
-  } catch (const std::exception& error) {
-    assert_says(std::string(error.what()), "getpeername");
-    return;
-  }
-  fail_msg("nothing has failed");
-}
-
-struct NoUser final : grpc_link::CarrierUser {
-  bool carried(const grpc_link::LinkRef&, const grpc_link::Carrier&) noexcept override {
-    return ++calls != 0;
-  }
-  std::string took_carried(const grpc_link::LinkRef&, std::span<const std::byte>) noexcept override {
-    ++calls;
-    return "";
-  }
-  bool more(grpc_link::Link&) noexcept override { return ++calls == 0; }
-  bool next_apart(grpc_link::Link&, grpc_link::Piece*) noexcept override { return ++calls == 0; }
-  const char* begin_apart(grpc_link::Link&, const grpc_link::Piece&) noexcept override {
-    return ++calls == 0 ? "" : nullptr;
-  }
-  std::ptrdiff_t send_apart(grpc_link::Link&, int, std::span<const std::byte>) noexcept override {
-    return ++calls;
-  }
-  std::ptrdiff_t receive_apart(grpc_link::Link&, int, std::size_t, const char**) noexcept override {
-    return ++calls;
-  }
-  void moved_apart(const grpc_link::LinkRef&) noexcept override { ++calls; }
-  void carrier_over(const grpc_link::LinkRef&, const grpc_link::Carrier&,
-                    const std::string&) noexcept override {
-    ++calls;
-  }
-  std::atomic<int> calls{0};
+  ~OpenedModule() { functions->close(module); }
+  const dist_link_functions* functions = nullptr;
+  void* module = nullptr;
 };
 
-// Whoever ends it may have forgotten it: nothing runs afterwards that nobody waits for.
-void one_that_has_ended_does_not_start(void**) {
-  CountingMemory memory;
-  grpc_link::GlooCarriers carriers(*memory);
-  assert_string_equal(carriers.start("127.0.0.1").c_str(), "");
-  NoUser user;
-  std::string why;
-  const grpc_link::CarrierRef carrier = carriers.make(user, true, 1, "127.0.0.1", kDefaultLeaseNs, &why);
-  assert_non_null(carrier.get());
-  carrier->end();
-  assert_true(carrier->over());
-  grpc_link::Carrier::Meeting meeting;
-  meeting.address = carrier->address();
-  assert_true(carrier->start(std::move(meeting)));
-  carrier->join();
-  assert_int_equal(user.calls, 0);
+void a_connection_moves_bytes_in_order_both_ways(void**) {
+  const OpenedModule opened;
+  LinkEnd ends[2] = {LinkEnd(*opened.functions), LinkEnd(*opened.functions)};
+  for (int e = 0; e < 2; ++e) ends[e].listen(opened.module, e == 0);
+  for (int e = 0; e < 2; ++e) ends[e].connect(ends[1 - e]);
+  constexpr std::size_t kBytes = 3'000'000;
+  std::vector<std::byte> given[2] = {numbers(kBytes, 1), numbers(kBytes, 2)};
+  std::vector<std::byte> got[2] = {std::vector<std::byte>(kBytes), std::vector<std::byte>(kBytes)};
+  std::size_t out[2] = {};
+  std::size_t in[2] = {};
+  std::mt19937 random(3);
+  await([&] {
+    for (std::size_t e = 0; e < 2; ++e) {
+      const auto some = [&](std::size_t left) { return std::min<std::size_t>(left, 1 + random() % 100'000); };
+      // The bytes that follow a write() that moved less may come in other blocks.
+      if (out[e] < kBytes) {
+        const std::ptrdiff_t went = ends[e].move(true, given[e].data() + out[e], some(kBytes - out[e]));
+        assert_true(went >= 0);
+        out[e] += static_cast<std::size_t>(went);
+      }
+      if (in[e] < kBytes) {
+        const std::ptrdiff_t came = ends[e].move(false, got[e].data() + in[e], some(kBytes - in[e]));
+        assert_true(came >= 0);
+        in[e] += static_cast<std::size_t>(came);
+      }
+    }
+    return in[0] == kBytes && in[1] == kBytes;
+  });
+  assert_true(got[0] == given[1] && got[1] == given[0]);
+  assert_true(ends[0].ready > 0 && ends[1].ready > 0);
+  // What was sent before the end of a connection arrives before it.
+  std::byte last[100] = {std::byte{42}};
+  assert_int_equal(ends[0].move(true, last, sizeof last), sizeof last);
+  ends[0].functions.cut(ends[0].connection);
+  await([&] { return ends[0].ended == 1; });
+  ends[0].destroy();
+  std::byte read[100];
+  std::size_t n = 0;
+  await([&] {
+    const std::ptrdiff_t came = ends[1].move(false, read + n, sizeof read - n);
+    if (came > 0) n += static_cast<std::size_t>(came);
+    return n == sizeof read || came < 0;
+  });
+  assert_int_equal(n, sizeof read);
+  assert_memory_equal(read, last, sizeof last);
+  await([&] { return ends[1].move(false, read, sizeof read) < 0; });
+  ends[1].destroy();
+  assert_true(ends[0].ended == 1 && ends[1].ended == 1);
 }
 
-// Before the carrier has started, and so before the client has proven who it is.
-void a_stranger_sends_no_piece(void**) {
-  CountingMemory memory;
-  grpc_link::GlooCarriers carriers(*memory);
-  assert_string_equal(carriers.start("127.0.0.1").c_str(), "");
-  NoUser user;
-  std::string why;
-  const grpc_link::CarrierRef carrier = carriers.make(user, false, 1, "127.0.0.1", kDefaultLeaseNs, &why);
-  assert_non_null(carrier.get());
-  sockaddr_in address;
-  std::memcpy(&address, carrier->address().data(), sizeof address);
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  assert_int_equal(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  Unasked piece;
-  piece.kind = 0;
-  piece.tag = 1000;
-  assert_int_equal(::send(fd, &piece, sizeof piece, MSG_NOSIGNAL), sizeof piece);
-  char byte;
-  assert_true(::recv(fd, &byte, 1, 0) <= 0);  // it closes the connection
-  ::close(fd);
-  carrier->end();
-  assert_int_equal(user.calls, 0);
+void a_connection_ends_once_whenever_it_is_cut(void**) {
+  const OpenedModule opened;
+  for (int round = 0; round < 40; ++round) {
+    LinkEnd ends[2] = {LinkEnd(*opened.functions), LinkEnd(*opened.functions)};
+    for (int e = 0; e < 2; ++e) ends[e].listen(opened.module, e == 0);
+    const bool before = round % 4 == 0;
+    const bool never = round % 4 == 1;
+    if (before) ends[0].functions.cut(ends[0].connection);
+    if (!never) ends[0].connect(ends[1]);
+    if (round % 4 != 2) ends[1].connect(ends[0]);
+    if (round % 8 == 3) await([&] { return ends[1].ready > 0; });
+    for (int i = 0; i < 3; ++i) ends[0].functions.cut(ends[0].connection);
+    if (round % 2 == 0) await([&] { return ends[0].ended == 1; });
+    for (LinkEnd& end : ends) end.destroy();
+    assert_int_equal(ends[0].ended, never ? 0 : 1);
+    assert_int_equal(ends[1].ended, round % 4 != 2 ? 1 : 0);
+  }
+}
+
+// Like libdist, which tries again at once, on the thread of the module.
+void a_connection_begins_when_another_one_ends(void**) {
+  const OpenedModule opened;
+  LinkEnd first(*opened.functions);
+  LinkEnd second(*opened.functions);
+  LinkEnd peer(*opened.functions);
+  peer.listen(opened.module, false);
+  first.listen(opened.module, true);
+  first.then = [&] {
+    second.listen(opened.module, true);
+    second.connect(peer);
+    peer.connect(second);
+  };
+  first.connect(peer);
+  first.functions.cut(first.connection);
+  await([&] { return first.ended == 1 && second.ready > 0 && peer.ready > 0; });
+  for (LinkEnd* const end : {&first, &second, &peer}) end->destroy();
+}
+
+// Nobody listens there any more.
+void a_connection_to_nobody_ends(void**) {
+  const OpenedModule opened;
+  LinkEnd gone(*opened.functions);
+  gone.listen(opened.module, false);
+  gone.destroy();
+  LinkEnd end(*opened.functions);
+  end.listen(opened.module, true);
+  end.connect(gone);
+  // Like libdist, which ends what takes too long, or whose write() fails.
+  end.functions.cut(end.connection);
+  await([&] { return end.ended == 1; });
+  end.destroy();
 }
 
 }  // namespace
@@ -513,11 +523,10 @@ int main() {
       cmocka_unit_test(who_takes_the_place_of_a_worker_is_found_out),
       cmocka_unit_test(a_connection_that_loses_its_packets_ends_within_the_lease),
       cmocka_unit_test(networks_end_while_they_meet),
-      cmocka_unit_test(pairs_are_as_large_as_the_library_makes_them),
-      cmocka_unit_test(a_write_to_a_connection_that_is_gone_sends_no_signal),
-      cmocka_unit_test(a_connection_that_is_reset_at_once_fails_alone),
-      cmocka_unit_test(one_that_has_ended_does_not_start),
-      cmocka_unit_test(a_stranger_sends_no_piece),
+      cmocka_unit_test(a_connection_moves_bytes_in_order_both_ways),
+      cmocka_unit_test(a_connection_ends_once_whenever_it_is_cut),
+      cmocka_unit_test(a_connection_begins_when_another_one_ends),
+      cmocka_unit_test(a_connection_to_nobody_ends),
   };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
+  return cmocka_run_group_tests_name(LINK_MODULE "_links", tests, nullptr, nullptr);
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link modules of this process (dist/experimental/links.h): those that the host has registered, and those that are
+// loaded from a library, like Gloo's.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "dist/experimental/links.h"
+
+namespace dist {
+
+// The registered modules have the transports from this one on.
+inline constexpr int32_t kFirstLinkTransport = 64;
+
+Status register_link_module(const dist_link_functions& functions, int32_t* out_transport) noexcept;
+// NULL if there is no registered module of this transport.
+const dist_link_functions* registered_link_module(int32_t transport) noexcept;
+
+// Whether a module may have this name.
+bool is_link_module_name(const char* name) noexcept;
+// The registered module of this name, or the one in libdist-NAME.so. `name` must be valid. `folder`: the value of
+// DIST_MODULE_FOLDER; NULL: not set. UNAVAILABLE: there is none, or it cannot be used.
+Status find_link_module(const char* name, const char* folder, const dist_link_functions** out) noexcept;
+
+}  // namespace dist
