@@ -21,7 +21,8 @@ Without BENCHMARK, times the collectives of replicas in one process and compares
                    DeepSpeed and llama.cpp, as far as the benchmark uses them
   --bindings       also time the calls from Go, Java and Python; only them: --bindings --filter bindings
   --json FILE      write the figures to FILE
-  --picture FILE   draw bandwidth against size; SVG or PNG
+  --page           run all of them with --peers and write the figures into the guide's performance page and the
+                   README's chart: about an hour on an idle machine
 
 Further arguments go to the program. "./dev bench [BENCHMARK] --help --" lists them. The exit status is 1 if a result is
 slower than its limit, and 2 if the run failed.
@@ -212,19 +213,6 @@ bench_host() {
 }
 
 bench_collectives() {
-  local argument before= json= picture= status=0 rest=()
-  for argument in "${arguments[@]}"; do
-    case $before$argument in
-      --json | --picture) before=$argument= && continue ;; # the next argument is the file
-      --json=*) json=$before$argument json=${json#*=} ;;
-      --picture=*) picture=$before$argument picture=${picture#*=} ;;
-      *) rest+=("$argument") ;;
-    esac
-    before=
-  done
-  [ -z "$before" ] || die "${before%=} needs a file"
-  arguments=("${rest[@]}")
-  [ -z "$picture" ] || provide picture
   if took --bindings; then
     provide test go
     fetch "$build/go-toolchain/bin/go" 'the calls from Go' "${top}bindings/go-toolchain/fetch.sh" "$build"
@@ -238,13 +226,31 @@ bench_collectives() {
     run meson compile -C "$build" bench-bindings
     arguments+=(--bindings "$build/tests/bench/bindings/bindings.list")
   fi
-  [ -z "$picture" ] || json=${json:-$build/bench.json}
-  [ -z "$json" ] || arguments+=(--json "$json")
-  run "$build/tests/bench/dist_bench" "${arguments[@]}" || status=$?
-  if [ -n "$picture" ] && [ $status -le 1 ]; then # 1: a result is slower than its limit
-    run "$python" "${top}tests/bench/plot.py" "$json" "$picture"
-  fi
-  return $status
+  run "$build/tests/bench/dist_bench" "${arguments[@]}"
+}
+
+# Runs one benchmark for the page and keeps its output. Status 1 only means that a result is slower than its limit.
+bench_for_page() { # NAME ARGUMENT...
+  local status=0 file=$folder/$1.txt
+  shift
+  run "$0" bench "$@" >"$file.part" || status=$?
+  [ $status -le 1 ] || die "bench $* failed; see $file.part"
+  mv "$file.part" "$file"
+}
+
+bench_page() {
+  local folder=$build/bench-page
+  mkdir -p "$folder"
+  bench_for_page threads --peers --replicas 2 --json "$folder/threads.json"
+  bench_for_page workers-grpc --workers 2 --transport grpc --peers
+  bench_for_page workers-gloo --workers 2 --transport gloo
+  bench_for_page ps --ps --peers
+  bench_for_page serve --serve
+  bench_for_page decode --decode --peers
+  bench_for_page trainer --trainer --peers
+  bench_for_page split --split
+  bench_for_page host --host
+  run "$python" "${top}tests/bench/page.py" "$folder" "${top}examples/guide"
 }
 
 bench() { # ARGUMENT...
@@ -260,8 +266,9 @@ bench() { # ARGUMENT...
     *" --split "*) benchmark=split ;;
     *" --decode "*) benchmark=decode ;;
     *" --host "*) benchmark=host ;;
+    *" --page "*) benchmark=page ;;
   esac
-  sort_arguments '--serve --trainer --ps --split --decode --host --peers --bindings --' "$@"
+  sort_arguments '--serve --trainer --ps --split --decode --host --page --peers --bindings --' "$@"
   provide $everything
   "bench_$benchmark"
 }

@@ -1,17 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the time of an all-reduce against its size, libdist beside its peers, from a file that `./dev bench` wrote.
+"""Draws the time of an all-reduce against its size, libdist beside its peers, as an SVG picture.
 
-    ./dev bench --peers --replicas 2 --filter "in place x2, work" --json run.json
-    examples/guide/all_reduce_chart.py run.json examples/guide/all_reduce.svg
-
-The rows are work loops: each replica writes its whole tensor before the operation and reads it afterwards, and only the
-operation is timed. The picture follows the reader's light or dark mode and needs no package to draw.
+The picture shows work loops: each replica writes its whole tensor before the operation and reads it afterwards, and only
+the operation is timed. It follows the reader's light or dark mode and needs no package to draw.
 """
 
-import json
 import math
-import sys
 from html import escape
 
 # A peer's group in the file, its name in the picture and its colours in light and dark mode.
@@ -90,9 +84,10 @@ def spread(ends):
 
 
 def draw(run):
+    """The picture of a run that `dist_bench --json` wrote; empty if it has no such row."""
     lines = lines_of(run)
     if not lines:
-        sys.exit("all_reduce_chart.py: the file has no all_reduce of f32 in place, in work loops, on two replicas")
+        return ""
     sizes = sorted(lines[""])
     times = [us for line in lines.values() for us in line.values()]
     low, high = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
@@ -141,16 +136,3 @@ def draw(run):
         bold = ' class="bold"' if not group else ""
         out.append(f'<text x="{WIDTH - RIGHT + 16}" y="{labels[group] + 5:.1f}"{bold}>{PEERS[group][0]}</text>')
     return "\n".join(out) + "\n</svg>\n"
-
-
-def main():
-    if len(sys.argv) != 3:
-        sys.exit("usage: all_reduce_chart.py RUN.json PICTURE.svg")
-    with open(sys.argv[1], encoding="utf-8") as file:
-        run = json.load(file)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(draw(run))
-
-
-if __name__ == "__main__":
-    main()
