@@ -139,10 +139,11 @@ build_bench() { # LIST TARGET...
 }
 
 bench_workers() {
-  local gloo=
+  local gloo= list=workers.list
   ! took --peers || provide_peers
   ! is_there h:gloo/context.h || gloo=dist-gloo
-  build_bench workers.list dist_bench_workers dist-grpc $gloo
+  case " ${arguments[*]} " in *" --transport shm "* | *" --transport=shm "*) list=workers_shared.list ;; esac
+  build_bench $list dist_bench_workers dist-grpc $gloo
   run "$build/tests/bench/dist_bench_workers" "${arguments[@]}"
 }
 
@@ -242,6 +243,7 @@ bench_page() {
   local folder=$build/bench-page
   mkdir -p "$folder"
   bench_for_page threads --peers --replicas 2 --json "$folder/threads.json"
+  bench_for_page workers-shm --workers 2 --transport shm --peers
   bench_for_page workers-grpc --workers 2 --transport grpc --peers
   bench_for_page workers-gloo --workers 2 --transport gloo
   bench_for_page ps --ps --peers
