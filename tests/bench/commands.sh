@@ -125,6 +125,10 @@ weights_of() { sed -n 's/^weights: //p' "$1"; }
 
 # ---- Benchmarks -------------------------------------------------------------------------------------
 
+# The output of a build goes to stderr; stdout has that of the benchmark.
+configure() { setup "$build" "$@" >&2; }
+compile() { run meson compile -C "$build" "$@" >&2; }
+
 # Builds TARGETs, and with --peers also the programs of the other libraries, and adds their LIST to the arguments.
 build_bench() { # LIST TARGET...
   local list=$1 peers=
@@ -134,8 +138,8 @@ build_bench() { # LIST TARGET...
     set -- "$@" bench-peers
     arguments+=(--peers "$build/tests/bench/peers/$list")
   fi
-  setup "$build" $peers
-  run meson compile -C "$build" "$@"
+  configure $peers
+  compile "$@"
 }
 
 bench_workers() {
@@ -154,8 +158,8 @@ bench_servers() {
 }
 
 bench_serve() {
-  setup "$build"
-  run meson compile -C "$build" dist_bench_serve
+  configure
+  compile dist_bench_serve
   run "$build/tests/bench/dist_bench_serve" "${arguments[@]}"
 }
 
@@ -165,8 +169,8 @@ bench_trainer() {
     [ ! -f "$build/peers-venv/jax/complete" ] || arguments+=(--peer JAX "$build/peers-venv/jax/bin/python"
       "${top}tests/bench/trainer/jax_digits.py" "${top}examples/data/digits.csv")
   fi
-  setup "$build"
-  run meson compile -C "$build" train_digits
+  configure
+  compile train_digits
   run "$python" "${top}tests/bench/trainer/bench.py" "$build/examples/digits/train_digits" "${arguments[@]}"
 }
 
@@ -174,8 +178,8 @@ bench_split() {
   local venv model pip_peers=$onnx_peers peer=() weights=${top}examples/tensor_parallel/data/weights.safetensors
   local reference=${weights%weights.*}reference.safetensors
   provide_peers onnxruntime
-  setup "$build"
-  run meson compile -C "$build" dist_bench_split
+  configure
+  compile dist_bench_split
   if provide_model; then
     weights=$(weights_of "$model/complete") reference=$model/reference.safetensors
     peer=("$venv/python" "${top}tests/bench/peers/peer_onnxruntime.py" "$weights" "$reference")
@@ -188,8 +192,8 @@ bench_split() {
 bench_decode() {
   local sides=()
   ! took --peers || { provide_peers sources && provide_sources; } # "sources" has no packages: this installs python3-venv
-  setup "$build"
-  run meson compile -C "$build" bench-decode
+  configure
+  compile bench-decode
   mapfile -t sides <"$build/tests/bench/decode/sides.list"
   run "$build/tests/bench/decode/dist_bench_decode" "${arguments[@]}" "${sides[@]}"
 }
@@ -199,15 +203,15 @@ bench_host() {
   provide host go
   [[ " ${arguments[*]} " != *" --picture"* ]] || provide picture
   provide_peers onnxruntime
-  setup "$build"
+  configure
   provide_model || die "the model cannot be fetched"
   if provide_onnxruntime; then
-    setup "$build" "-Donnxruntime=$ort"
-    run meson compile -C "$build" inference_host load inference_host_onnx onnx_peer
+    configure "-Donnxruntime=$ort"
+    compile inference_host load inference_host_onnx onnx_peer
     peer=$model/sentence.onnx
   else
     say "dev: continuing without ONNX Runtime for C"
-    run meson compile -C "$build" inference_host load
+    compile inference_host load
   fi
   run "$python" -B "${top}examples/inference_host/bench.py" "$build/examples/inference_host" \
     "$(weights_of "$model/complete")" ${peer:+"$peer"} "${arguments[@]}"
@@ -224,7 +228,7 @@ bench_collectives() {
   fi
   build_bench peers.list dist_bench
   if took --bindings; then
-    run meson compile -C "$build" bench-bindings
+    compile bench-bindings
     arguments+=(--bindings "$build/tests/bench/bindings/bindings.list")
   fi
   run "$build/tests/bench/dist_bench" "${arguments[@]}"
@@ -281,8 +285,8 @@ faults() { # ARGUMENT...
   local taken arguments
   provide $everything
   if [ "${1-}" = --ps ]; then
-    setup "$build"
-    run meson compile -C "$build" dist_faults_ps dist-grpc
+    configure
+    compile dist_faults_ps dist-grpc
     run "$build/tests/faults/dist_faults_ps" "${2:-10000}" "${3:-20261123}"
     return
   fi
