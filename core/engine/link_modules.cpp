@@ -22,6 +22,8 @@ constexpr char kEntry[] = DIST_NAME_OF(DIST_LINK_MODULE_ENTRY);
 #undef DIST_NAME_OF
 #undef DIST_TEXT_OF
 
+using Entry = const dist_link_functions* (*)();
+
 struct Registry {
   std::mutex mutex;
   const dist_link_functions* modules[kMostModules] = {};
@@ -56,9 +58,11 @@ Status check_functions(const dist_link_functions* functions, const char* what) n
 }
 
 Status check_library(void* entry, const char* path, const void** out) noexcept {
-  const dist_link_functions* const functions = reinterpret_cast<dist_link_module_fn>(entry)();
-  const Status checked = check_functions(functions, path);
-  if (!checked.ok()) return fail(DIST_UNAVAILABLE, "%s", ErrorRecord(last_error()).message);
+  const dist_link_functions* const functions = reinterpret_cast<Entry>(entry)();
+  if (!check_functions(functions, path).ok()) {
+    const ErrorRecord why = last_error();
+    return fail(DIST_UNAVAILABLE, "%s", why.message);
+  }
   *out = functions;
   return kOk;
 }

@@ -45,18 +45,14 @@ Status find_links(const WayOptions& options, const JobSettings& settings, const 
   if (wanted == DIST_TRANSPORT_GLOO) return find_link_module("gloo", module_folder, out);
   if (wanted != JobSettings::kLinkModule) return *out = registered_link_module(wanted), kOk;
   const char* const name = settings.link_module.c_str();
-  const Shown shown(name);
-  if (!is_link_module_name(name)) {
-    return invalid_argument(
-        "DIST_TRANSPORT is \"%s\", but must be auto, none, grpc, gloo or the name of a link module",
-        shown.c_str());
+  ErrorRecord why;
+  if (is_link_module_name(name)) {
+    if (find_link_module(name, module_folder, out).ok()) return kOk;
+    why = last_error();
   }
-  const Status found = find_link_module(name, module_folder, out);
-  if (found.ok()) return kOk;
-  const ErrorRecord why = last_error();
   return invalid_argument(
-      "DIST_TRANSPORT is \"%s\", but must be auto, none, grpc, gloo or the name of a link module: %s",
-      shown.c_str(), why.message);
+      "DIST_TRANSPORT is \"%s\", but must be auto, none, grpc, gloo or the name of a link module%s%s",
+      Shown(name).c_str(), *why.message == '\0' ? "" : ": ", why.message);
 }
 
 Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace& place,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link module that moves the data of workers over plain TCP sockets. One thread waits for all of a worker's connections.
- * It calls `ready` whenever a socket becomes readable or writable, and libdist then calls tcp_read() and tcp_write() until
- * they return 0, so edge-triggered events are sufficient.
+/* A link module that moves the data of workers over plain TCP sockets. One thread of each worker waits for events of all
+ * its connections. When a socket becomes readable or writable, the thread calls `ready`, and libdist then calls tcp_read()
+ * and tcp_write() as long as they can move more. Therefore edge-triggered events are sufficient.
  *
  *     cc -shared -fPIC -o libdist-tcp.so tcp.c $(pkg-config --cflags dist) -pthread
  *     DIST_MODULE_FOLDER=... DIST_TRANSPORT=tcp dist-launch --workers 2 ./program
@@ -248,10 +248,11 @@ static void tcp_connect(void *connection_, const void *address, size_t address_s
   pthread_mutex_unlock(&self->owner->mutex);
 }
 
-/* What a call that moved `moved` bytes tells libdist. `ended`: that 0 bytes mean the end. */
-static ptrdiff_t result(ssize_t moved, bool ended) {
+/* Converts the result of sendmsg() or recvmsg() to the result of `write` or `read`. If `zero_is_end` is true, 0 bytes mean
+ * that the peer has closed the connection. */
+static ptrdiff_t result(ssize_t moved, bool zero_is_end) {
   if (moved > 0) return moved;
-  if (moved == 0) return ended ? -1 : 0;
+  if (moved == 0) return zero_is_end ? -1 : 0;
   return errno == EAGAIN ? 0 : -1;
 }
 

@@ -89,7 +89,7 @@ void a_connection_that_is_reset_at_once_fails_alone(void**) {
   await([&] { return calls.ended == 1; });
 }
 
-// The head of a message of Gloo's.
+// The head of a Gloo message.
 struct Head {
   std::size_t bytes = sizeof(Head) + 8;
   std::size_t kind = 0;

@@ -436,7 +436,7 @@ void a_connection_moves_bytes_in_order_both_ways(void**) {
   });
   assert_true(got[0] == given[1] && got[1] == given[0]);
   assert_true(ends[0].ready > 0 && ends[1].ready > 0);
-  // What was sent before the end of a connection arrives before it.
+  // Bytes that were sent before the connection ended still arrive.
   std::byte last[100] = {std::byte{42}};
   assert_int_equal(ends[0].move(true, last, sizeof last), sizeof last);
   ends[0].functions.cut(ends[0].connection);

@@ -44,7 +44,7 @@ Connection::~Connection() {
   try {
     device_->run([&] { pair_->end(); });
   } catch (...) {
-    // Only what the job throws, and that is nothing.
+    // end() throws nothing.
   }
 }
 

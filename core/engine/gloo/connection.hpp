@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one connection of the link module "gloo" (dist/experimental/links.h). Each has a context of Gloo's of its
-// own with two ranks, so a failure affects only this one.
+// Connection: one connection of the link module "gloo" (dist/experimental/links.h). Each connection has a Gloo context
+// with two ranks, so a failure affects only this connection.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class Connection final : private ConnectionUser, private GuardedDevice::Job {
   void cut() noexcept;
 
  private:
-  void came() noexcept override { callbacks_.ready(link_); }
+  void ready() noexcept override { callbacks_.ready(link_); }
   void closed() noexcept override { device_->post(*this); }
   void run() noexcept override;
 

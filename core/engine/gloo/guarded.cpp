@@ -43,9 +43,10 @@ std::span<const std::span<Byte>> cut_parts(std::array<std::span<Byte>, kMostPart
 GuardedDevice::GuardedDevice(const std::string& host) {
   namespace tcp = gloo::transport::tcp;
   device_ = std::static_pointer_cast<tcp::Device>(tcp::CreateDevice(tcp::attr(host.c_str())));
+  // Only the first registration can fail.
+  device_->registerDescriptor(turns_.readable.number(), EPOLLIN | EPOLLONESHOT, &turns_);
 }
 
-// Registering something again allocates nothing.
 void GuardedDevice::post(Job& job) noexcept {
   const std::scoped_lock lock(turns_.mutex);
   if (!std::exchange(job.posted_, true)) job.next_ = std::exchange(turns_.posted, &job);
@@ -66,8 +67,8 @@ void GuardedDevice::Turns::handleEvents(int) {
   turned.notify_all();
 }
 
-// Waits for the end of a turn of Gloo's thread. Gloo itself waits with a condition variable without a predicate, which may
-// wake spuriously.
+// Waits until Gloo's thread has handled the events that it has fetched. Gloo's own function for this waits for a condition
+// variable without a predicate, so it may return too early.
 void GuardedDevice::turn(std::unique_lock<std::mutex>& lock) {
   const uint64_t before = turns_.count;
   device_->registerDescriptor(turns_.readable.number(), EPOLLIN | EPOLLONESHOT, &turns_);
@@ -155,15 +156,22 @@ void GuardedPair::handleEvents(int events) {
     connected = state_ == CONNECTED && begun_;
   }
   if (!connected) return;
-  user_.came();
+  user_.ready();
+  if ((events & EPOLLOUT) == 0) return;
   // Nobody had anything to write.
   const std::scoped_lock lock(m_);
   if (std::exchange(writable_, false) && state_ == CONNECTED) await_room(false);
 }
 
-void GuardedPair::await_room(bool awaits) {
-  if (std::exchange(awaits_room_, awaits) != awaits) {
-    device_->registerDescriptor(fd_, awaits ? EPOLLIN | EPOLLOUT : EPOLLIN, this);
+// Returns false if the system has no memory for this.
+bool GuardedPair::await_room(bool awaits) noexcept {
+  try {
+    if (std::exchange(awaits_room_, awaits) != awaits) {
+      device_->registerDescriptor(fd_, awaits ? EPOLLIN | EPOLLOUT : EPOLLIN, this);
+    }
+    return true;
+  } catch (...) {
+    return false;
   }
 }
 
@@ -172,7 +180,7 @@ void GuardedPair::handle(int events) {
     case LISTENING: handleListening(); break;
     case CONNECTING: handleConnecting(); break;
     case CONNECTED:
-      writable_ = (events & EPOLLOUT) != 0;
+      if ((events & EPOLLOUT) != 0) writable_ = true;
       if ((events & ~EPOLLOUT) != 0) handleReadWrite((events & ~EPOLLOUT) | EPOLLIN);
       return;
     default: return;
@@ -182,12 +190,12 @@ void GuardedPair::handle(int events) {
 }
 
 // Whether the head of a message has arrived, and its data have not all been read.
-bool GuardedPair::comes() noexcept {
+bool GuardedPair::has_message() noexcept {
   return rx_.nread >= sizeof rx_.preamble && rx_.getOpcode() == Op::SEND_BUFFER && rx_.preamble.slot == kSlot;
 }
 
 // Gloo reads the head of a message, and then finds no buffer for it.
-bool GuardedPair::read() { return !comes() && Pair::read(); }
+bool GuardedPair::read() { return !has_message() && Pair::read(); }
 
 // ---- Data ----
 
@@ -212,13 +220,13 @@ std::ptrdiff_t GuardedPair::write_now(std::span<const std::span<const std::byte>
   const auto bytes = static_cast<std::size_t>(went);
   going_left_ -= bytes;
   writable_ = false;
-  await_room(bytes < bytes_of(given));
+  if (!await_room(bytes < bytes_of(given))) return -1;
   return static_cast<std::ptrdiff_t>(bytes - std::min(bytes, head_left));
 }
 
 std::ptrdiff_t GuardedPair::read_now(std::span<const std::span<std::byte>> parts) noexcept {
   const std::scoped_lock lock(m_);
-  if (state_ != CONNECTED || !comes()) return state_ == CLOSED ? -1 : 0;
+  if (state_ != CONNECTED || !has_message()) return state_ == CLOSED ? -1 : 0;
   const std::size_t left = sizeof rx_.preamble + rx_.preamble.length - rx_.nread;
   std::array<std::span<std::byte>, kMostParts + 1> all;
   std::copy(parts.begin(), parts.end(), all.begin());

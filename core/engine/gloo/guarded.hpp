@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// GuardedPair: a connection of Gloo's tcp transport that never terminates the process, and whose messages are moved
-// between the socket and the memory of its user.
+// GuardedPair: a Gloo tcp connection that never terminates the process, and that moves messages directly between the
+// socket and the caller's memory.
 //
-// Gloo throws on its own thread, where nobody catches the exception, if a peer resets a new connection or sends something
-// that Gloo does not expect. Here an exception fails the connection. Gloo's buffers are not used, because an operation on
-// a buffer can be neither cancelled nor bounded in time: a message is written as Gloo would write it, but its data come
-// from the caller of write_now(), and the data of a message that arrives stay in the socket until read_now().
+// If a peer resets a new connection or sends an unexpected message, Gloo throws on its own thread, where nobody catches the
+// exception. GuardedPair catches it and fails the connection. It does not use Gloo's buffers, because an operation on a
+// buffer cannot be cancelled and has no time limit. Instead, write_now() writes a message as Gloo does, with the caller's
+// data, and the data of an arriving message stay in the socket until the caller calls read_now().
 //
-// Invariant: only Gloo's thread, of which a worker has one, changes the state of a connection. So nobody who holds a lock of
-// a connection waits for that thread.
+// Invariant: only Gloo's thread changes the state of a connection, and each worker has one such thread. So a thread that
+// holds a connection's lock never waits for Gloo's thread.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>
@@ -36,7 +36,7 @@ namespace dist::gloo_link {
 class ConnectionUser {
  public:
   // On Gloo's thread, without a lock of Gloo: the connection is established, or read_now() or write_now() may move more.
-  virtual void came() noexcept = 0;
+  virtual void ready() noexcept = 0;
   // On Gloo's thread, under the connection's lock: the connection is closed.
   virtual void closed() noexcept = 0;
 
@@ -113,18 +113,17 @@ class GuardedPair final : public gloo::transport::tcp::Pair {
   void changeState(state next) noexcept override;
 
  private:
-  bool comes() noexcept;
+  bool has_message() noexcept;
   void handle(int events);
-  // Whether came() is to be called when the socket is writable.
-  void await_room(bool awaits);
+  bool await_room(bool awaits) noexcept;
   void fail(const std::exception_ptr& why) noexcept;
 
   const std::chrono::milliseconds unacknowledged_;
   ConnectionUser& user_;
   bool begun_ = false;
-  bool awaits_room_ = false;
-  bool writable_ = false;  // and nobody has written since
-  // The message that is being written: its head, and how many bytes of both are left.
+  bool awaits_room_ = false;  // user_.ready() is called when the socket is writable
+  bool writable_ = false;     // and nobody has written since
+  // The message that is being written: its head, and how many bytes of head and data are left.
   gloo::transport::tcp::Op going_;
   std::size_t going_left_ = 0;
 };

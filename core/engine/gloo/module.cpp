@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libdist-gloo.so exports: one function, which returns the link module's table.
+// libdist-gloo.so exports one function. It returns the table of the link module.
 #include <cstdio>
 #include <cstring>
 #include <exception>

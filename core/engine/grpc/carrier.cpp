@@ -178,7 +178,7 @@ std::ptrdiff_t Carrier::write(std::span<const std::span<const std::byte>> parts)
   return went;
 }
 
-// What has been read ahead comes first.
+// Returns the bytes that were read ahead before it reads others.
 std::ptrdiff_t Carrier::read(std::span<const std::span<std::byte>> parts) noexcept {
   if (!in_.left().empty()) {
     std::size_t taken = 0;
@@ -201,18 +201,12 @@ std::ptrdiff_t Carrier::read(std::span<const std::span<std::byte>> parts) noexce
 // ---- Receiving ----
 
 void Carrier::receive() noexcept {
-  bool moved = false;
+  LinkRef moved;
   take_turn(arrivals_, receiving_, [&] {
     take_all();
-    moved = std::exchange(moved_in_, false) || moved;
+    if (std::exchange(moved_in_, false)) moved = meeting_.link;
   });
-  if (!moved) return;
-  LinkRef link;
-  {
-    const std::scoped_lock lock(receiving_);
-    link = meeting_.link;
-  }
-  if (link != nullptr) user_.moved_apart(link);
+  if (moved != nullptr) user_.moved_apart(moved);
 }
 
 void Carrier::take_all() noexcept {
@@ -392,7 +386,7 @@ std::string Carriers::open(const std::string& host, int64_t lease_ns) noexcept {
                                             lease_ns, &Carrier::kCallbacks};
   char error[512] = "";
   opened_ = functions_.open(&options, &module_, error, sizeof error) == DIST_OK;
-  return opened_ ? "" : std::string("cannot use the link module \"") + name() + "\": " + error;
+  return opened_ ? "" : std::string("cannot use the link module \"") + functions_.name + "\": " + error;
 }
 
 CarrierRef Carriers::make(CarrierUser& user, bool sends, uint32_t attempt, const std::string& host,

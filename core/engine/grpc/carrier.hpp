@@ -14,7 +14,7 @@
 // tried: the sender starts the next attempt, and a receiver that has failed asks for it. Proofs are computed from
 // the job's secret and the nonces, so only a party that has seen the stream can make one.
 //
-// After the proofs, each direction consists of blocks: a head of kHeadBytes, followed by whole frames or by a piece of
+// After the proofs, each direction consists of blocks: a Head, followed by whole frames or by a piece of
 // a large message with its final byte (piece.hpp). Pieces move between the connection and the memory of a transfer
 // without a copy in between.
 //
@@ -126,7 +126,7 @@ class Carrier final : public dist_link {
   // Ends the carrier; carrier_over() follows soon if it was started. Any thread, any number of times.
   void end() noexcept;
   bool over() const noexcept { return over_; }
-  // When to end a carrier whose peer has not proven who it is by then; 0: it has.
+  // The time at which the carrier must end if its peer has not proven its identity; 0 if it has.
   int64_t prove_until_ns() const noexcept { return proven_ ? 0 : prove_until_ns_; }
   // Frees the connection, and waits until the module does not use the carrier any more. Must not be called on a thread
   // of the module.
@@ -136,7 +136,7 @@ class Carrier final : public dist_link {
   std::ptrdiff_t write(std::span<const std::span<const std::byte>> parts) noexcept;
   std::ptrdiff_t read(std::span<const std::span<std::byte>> parts) noexcept;
 
-  // What modules call.
+  // The functions that modules call.
   static const dist_link_callbacks kCallbacks;
 
  private:
@@ -162,7 +162,7 @@ class Carrier final : public dist_link {
     std::size_t at = 0;
     std::size_t end = 0;
   };
-  // What is expected next from the peer.
+  // The part that the peer sends next.
   enum class Stage { kProof, kBegin, kHead, kFrames, kPiece };
 
   void receive() noexcept;
@@ -225,7 +225,6 @@ class Carriers final {
   Carriers(const Carriers&) = delete;
   Carriers& operator=(const Carriers&) = delete;
 
-  const char* name() const noexcept { return functions_.name; }
   // `host`: the IP address of this machine on which all carriers listen; empty: it depends on the peer. A carrier fails
   // if the peer's system does not acknowledge data for a lease. Returns an empty string, or the reason for a failure.
   std::string open(const std::string& host, int64_t lease_ns) noexcept;

@@ -215,7 +215,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took_meeting(const LinkRef& link, std::span<const std::byte> message) noexcept;
   void start_carrier(const LinkRef& link, const Meet& other) noexcept;
   void say_failed(Link& link, uint32_t attempt) noexcept;
-  void reap_carriers(bool all, int64_t now, int64_t* next) noexcept;
+  void join_carriers(bool all) noexcept;
+  void end_late_carriers(int64_t now, int64_t* next) noexcept;
 
   // ---- members.cpp: liveness ----
   void begin_control() noexcept;

@@ -107,8 +107,7 @@ void Endpoint::stop(Parting* known) noexcept {
   }
   links.clear();
   // Carriers hold their links.
-  int64_t never = 0;
-  reap_carriers(true, 0, &never);
+  join_carriers(true);
   {
     std::unique_lock lock(waking_);
     woken_.wait(lock, [&] { return links_ == 0; });

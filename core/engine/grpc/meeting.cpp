@@ -240,17 +240,28 @@ void Endpoint::carrier_over(const LinkRef& link, const Carrier& carrier, const s
   over_data(link, why, "");
 }
 
-// Joins the carriers that have ended, or, at the end, all of them, and ends those whose peer has not proven who it is in
-// time. `next` becomes at most the time at which there is more to do.
-void Endpoint::reap_carriers(bool all, int64_t now, int64_t* next) noexcept {
+// Joins the carriers that have ended, or, at the end, all of them.
+void Endpoint::join_carriers(bool all) noexcept {
   std::vector<CarrierRef> over;
-  std::vector<CarrierRef> late;
   {
     const std::scoped_lock lock(making_);
     const auto live = std::partition(made_.begin(), made_.end(),
                                      [&](const CarrierRef& each) { return !all && !each->over(); });
     over.assign(std::make_move_iterator(live), std::make_move_iterator(made_.end()));
     made_.erase(live, made_.end());
+  }
+  for (const CarrierRef& each : over) {
+    if (all) each->end();
+    each->join();
+  }
+}
+
+// Ends the carriers whose peer has not proven its identity in time, and lowers `next` to the time at which others will be
+// late.
+void Endpoint::end_late_carriers(int64_t now, int64_t* next) noexcept {
+  std::vector<CarrierRef> late;
+  {
+    const std::scoped_lock lock(making_);
     for (const CarrierRef& each : made_) {
       const int64_t until = each->prove_until_ns();
       if (until == 0) continue;
@@ -259,10 +270,6 @@ void Endpoint::reap_carriers(bool all, int64_t now, int64_t* next) noexcept {
     }
   }
   for (const CarrierRef& each : late) each->end();
-  for (const CarrierRef& each : over) {
-    if (all) each->end();
-    each->join();
-  }
 }
 
 }  // namespace dist::grpc_link

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libdist-grpc.so exports: one function, which returns the table through which libdist uses it.
+// libdist-grpc.so exports one function. It returns the table through which libdist uses the library.
 #include "core/engine/grpc_module.hpp"
 
 #include <grpc/support/log.h>
@@ -76,29 +76,36 @@ dist_status started(char* why, std::size_t size, Make&& make) noexcept {
   }
 }
 
+// What the configurations of workers and of calls have in common.
+template <class Given>
+Config config_of(const Given& given) {
+  Config own;
+  own.bind_address = text_of(given.bind_address);
+  own.secret = text_of(given.secret);
+  own.ca = text_of(given.ca);
+  own.certificate = text_of(given.certificate);
+  own.key = text_of(given.key);
+  own.ca_file = text_of(given.files.ca);
+  own.certificate_file = text_of(given.files.certificate);
+  own.key_file = text_of(given.files.key);
+  own.version = DIST_GRPC_VERSION;
+  own.lease_ns = given.lease_ns;
+  return own;
+}
+
 void silence() noexcept { gpr_set_log_function(say_nothing); }
 
 dist_status start(const GrpcModuleConfig& config, Transport** out, void** handle, char* why,
                   std::size_t size) noexcept {
   return started(why, size, [&] {
-    Config own;
+    Config own = config_of(config);
     for (const char* const each : config.addresses) own.addresses.emplace_back(each);
     own.me = config.me;
-    own.bind_address = config.bind_address;
     for (const Descriptor& each : config.sockets) own.sockets.push_back(each.number());
     own.digest = text_of(config.digest);
-    own.secret = text_of(config.secret);
-    own.ca = text_of(config.ca);
-    own.certificate = text_of(config.certificate);
-    own.key = text_of(config.key);
-    own.ca_file = text_of(config.files.ca);
-    own.certificate_file = text_of(config.files.certificate);
-    own.key_file = text_of(config.files.key);
-    own.version = DIST_GRPC_VERSION;
     own.forms = config.forms;
     own.came_from = config.came_from;
     own.replicas.assign(config.replicas.begin(), config.replicas.end());
-    own.lease_ns = config.lease_ns;
     own.credit = config.credit;
     if (const dist_status code = check_credentials(own, why, size); code != DIST_OK) return code;
     std::unique_ptr<Carriers> carriers;
@@ -139,18 +146,8 @@ Parting part_endpoint(void* handle) noexcept {
 dist_status start_calls(const CallModuleConfig& config, CallNetwork** out, char* why,
                         std::size_t size) noexcept {
   return started(why, size, [&] {
-    Config own;
+    Config own = config_of(config);
     own.me = -1;
-    own.bind_address = text_of(config.bind_address);
-    own.secret = text_of(config.secret);
-    own.ca = text_of(config.ca);
-    own.certificate = text_of(config.certificate);
-    own.key = text_of(config.key);
-    own.ca_file = text_of(config.files.ca);
-    own.certificate_file = text_of(config.files.certificate);
-    own.key_file = text_of(config.files.key);
-    own.version = DIST_GRPC_VERSION;
-    own.lease_ns = config.lease_ns;
     if (const dist_status code = check_credentials(own, why, size); code != DIST_OK) return code;
     auto calls = std::make_unique<Calls>(*config.memory, std::move(own), config.limits, config.handler);
     const dist_status code = start_aside(*calls, why, size);

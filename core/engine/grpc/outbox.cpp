@@ -169,11 +169,11 @@ bool Outbox::put_chunk() noexcept {
 // ---- Pieces ----
 
 bool Outbox::next_apart(Piece* piece) noexcept {
-  if (granted(true) == nullptr || num_pieces_ == kMostPieces) return false;
+  if (granted(true) == nullptr || piece_) return false;
   Transfer& transfer = *granted(true);
   const std::size_t left = transfer.message().bytes - transfer.moved;
   *piece = {transfer.id, transfer.moved, std::min(Piece::kMostBytes, left)};
-  pieces_[(first_piece_ + num_pieces_++) % kMostPieces] = {*piece};
+  piece_ = {*piece};
   transfer.moved += static_cast<std::size_t>(piece->bytes);
   if (piece->bytes == left) {
     take_out(transfer);
@@ -185,8 +185,8 @@ bool Outbox::next_apart(Piece* piece) noexcept {
 Outbox::Going Outbox::apart() noexcept {
   static constexpr std::byte kNothing[4096] = {};
   static constexpr std::byte kEnds[2] = {std::byte{0}, std::byte{1}};
-  if (num_pieces_ == 0) return {};
-  UnderWay& first = pieces_[first_piece_];
+  if (!piece_) return {};
+  UnderWay& first = *piece_;
   const Transfer* const transfer = first.whole ? find(first.piece.id) : nullptr;
   first.whole = transfer != nullptr;
   const std::size_t left = static_cast<std::size_t>(first.piece.bytes) - first.gone;
@@ -197,13 +197,12 @@ Outbox::Going Outbox::apart() noexcept {
 }
 
 void Outbox::apart_gone(std::size_t bytes) noexcept {
-  UnderWay& first = pieces_[first_piece_];
+  UnderWay& first = *piece_;
   first.gone += bytes;
   if (first.gone <= first.piece.bytes) return;
   Transfer* const transfer = first.whole ? find(first.piece.id) : nullptr;
   const uint64_t end_of_piece = first.piece.offset + first.piece.bytes;
-  first_piece_ = (first_piece_ + 1) % kMostPieces;
-  --num_pieces_;
+  piece_.reset();
   if (transfer != nullptr && end_of_piece == transfer->message().bytes) end(*transfer, Transfer::End::kDone);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/engine/grpc/frame.hpp"
@@ -42,12 +43,12 @@ class Outbox final : public FrameTaker {
   bool put_chunk() noexcept;
   bool has_chunks() const noexcept { return lists_[kGranted].first != nullptr; }
 
-  // Returns the next piece of a granted message if it bypasses frames and not too many pieces are in flight.
+  // Returns the next piece of a granted message if it bypasses frames and no piece is in flight.
   // The message's transfer ends when all pieces have been sent.
   bool next_apart(Piece* piece) noexcept;
-  // The bytes to send next, from the pieces in the order in which they were returned: data, and, if they are
-  // complete, the byte that follows them and tells whether the message is still being sent. If it is not,
-  // other bytes are sent instead of the data. Both are empty if nothing is in flight.
+  // The bytes of that piece to send next: data, and, if they are complete, the byte that follows them and tells
+  // whether the message is still being sent. If it is not, other bytes are sent instead of the data. Both are empty
+  // if nothing is in flight.
   struct Going {
     std::span<const std::byte> data;
     std::span<const std::byte> end;
@@ -94,11 +95,7 @@ class Outbox final : public FrameTaker {
     std::size_t gone = 0;
     bool whole = true;  // so far
   };
-  // One is being written while another one waits.
-  static constexpr std::size_t kMostPieces = 2;
-  UnderWay pieces_[kMostPieces];
-  std::size_t first_piece_ = 0;
-  std::size_t num_pieces_ = 0;
+  std::optional<UnderWay> piece_;
   bool ended_ = false;
   bool bye_taken_ = false;
   bool peer_leaves_ = false;

@@ -130,7 +130,8 @@ int64_t Endpoint::look(int64_t now, bool paused) noexcept {
   if (control) begin_control();
   retry_if_moved(now, &next);
   let_retired_go();
-  reap_carriers(false, now, &next);
+  join_carriers(false);
+  end_late_carriers(now, &next);
   for (Peer& peer : peers_) {
     if (peer.number == me()) continue;
     if (paused) peer.heard_ns.store(now, std::memory_order_relaxed);

@@ -71,7 +71,7 @@ typedef struct dist_link_callbacks {
   void (*ended)(dist_link *link, const char *reason);
 } dist_link_callbacks;
 
-/** What all links of a worker have in common. Valid during the call. */
+/** The options of a worker's links. Valid during the call. */
 typedef struct dist_link_module_options {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
@@ -149,9 +149,8 @@ typedef struct dist_link_functions {
   void (*destroy)(void *connection);
 } dist_link_functions;
 
-/** The function that a module's shared library exports; it returns the table. */
+/** The function that a module's shared library exports: `const dist_link_functions *dist_link_module(void)`. */
 #define DIST_LINK_MODULE_ENTRY dist_link_module
-typedef const dist_link_functions *(*dist_link_module_fn)(void);
 
 /**
  * Registers a link module under its name, for this process. Stores a value for dist_strategy_options.transport in
@@ -160,8 +159,8 @@ typedef const dist_link_functions *(*dist_link_module_fn)(void);
  * Context  Any thread.
  * Errors   INVALID_ARGUMENT    `functions` is NULL, its struct_size is too small, one of its functions is NULL, or its name
  *                              is invalid.
- *          ALREADY_EXISTS      another table is registered under this name, or the name is one of libdist's own ("auto",
- *                              "none", "grpc", "gloo", "shm").
+ *          ALREADY_EXISTS      another table is registered under this name, or libdist reserves the name ("auto", "none",
+ *                              "grpc", "gloo", "shm").
  *          RESOURCE_EXHAUSTED  16 modules are registered.
  */
 DIST_API DIST_NODISCARD dist_status dist_link_register(const dist_link_functions *functions,
