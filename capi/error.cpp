@@ -8,8 +8,8 @@
 #include "core/base/names.hpp"
 #include "core/base/optional_libraries.hpp"  // generated
 #include "core/cluster/job_settings.hpp"
-#include "core/engine/grpc_library.hpp"
-#include "core/engine/link_modules.hpp"
+#include "core/net/grpc_library.hpp"
+#include "core/net/link_modules.hpp"
 
 using namespace dist;
 using namespace dist::capi;

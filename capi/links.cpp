@@ -3,7 +3,7 @@
 #include "dist/experimental/links.h"
 
 #include "capi/guard.hpp"
-#include "core/engine/link_modules.hpp"
+#include "core/net/link_modules.hpp"
 
 using namespace dist;
 using namespace dist::capi;

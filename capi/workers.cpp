@@ -4,7 +4,7 @@
 
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
-#include "core/engine/in_process.hpp"
+#include "core/net/in_process.hpp"
 #include "core/strategy/reform.hpp"
 
 using namespace dist;

@@ -2,7 +2,7 @@
 // Handle conversions for workers.h.
 #pragma once
 
-#include "core/engine/network.hpp"
+#include "core/net/network.hpp"
 #include "dist/workers.h"
 
 namespace dist::capi {

@@ -2,7 +2,7 @@
 // How a thread that waits tells the transport whether it polls or sleeps. See Transport::polls().
 #pragma once
 
-#include "core/engine/transport.hpp"
+#include "core/net/transport.hpp"
 
 namespace dist {
 

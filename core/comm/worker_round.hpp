@@ -23,7 +23,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/worker_messages.hpp"
-#include "core/engine/transport.hpp"
+#include "core/net/transport.hpp"
 
 namespace dist {
 

@@ -56,7 +56,7 @@
 #include "core/comm/standstill.hpp"
 #include "core/comm/worker_messages.hpp"
 #include "core/comm/worker_round.hpp"
-#include "core/engine/transport.hpp"
+#include "core/net/transport.hpp"
 #include "core/trace/attendance.hpp"
 
 namespace dist {

@@ -30,7 +30,7 @@
 #include "core/base/status.hpp"
 #include "core/cluster/cluster_spec.hpp"
 #include "core/coordinator/closure.hpp"
-#include "core/engine/grpc_calls.hpp"
+#include "core/net/grpc_calls.hpp"
 #include "core/ps/parameter_service.hpp"
 #include "core/rpc/call_threads.hpp"
 #include "core/trace/spans.hpp"

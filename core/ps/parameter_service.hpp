@@ -30,7 +30,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/engine/calls.hpp"
+#include "core/net/calls.hpp"
 #include "core/ps/parameter_store.hpp"
 #include "core/trace/spans.hpp"
 

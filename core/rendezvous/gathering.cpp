@@ -7,7 +7,7 @@
 #include "core/base/os/clock.hpp"
 #include "core/base/os/park.hpp"
 #include "core/base/text.hpp"
-#include "core/engine/link_security.hpp"
+#include "core/net/link_security.hpp"
 
 namespace dist {
 namespace {

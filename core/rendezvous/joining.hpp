@@ -14,7 +14,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/cluster/cluster_spec.hpp"
-#include "core/engine/grpc_calls.hpp"
+#include "core/net/grpc_calls.hpp"
 #include "core/rendezvous/registration.hpp"
 
 namespace dist {

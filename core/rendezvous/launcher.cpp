@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
 #include "core/cluster/resolver.hpp"
-#include "core/engine/link_security.hpp"
+#include "core/net/link_security.hpp"
 #include "core/rendezvous/registration.hpp"
 
 namespace dist {

@@ -6,7 +6,7 @@
 
 #include "core/base/json_out.hpp"
 #include "core/base/text.hpp"
-#include "core/engine/link_security.hpp"
+#include "core/net/link_security.hpp"
 
 namespace dist {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/cluster/cluster_spec.hpp"
-#include "core/engine/calls.hpp"
+#include "core/net/calls.hpp"
 
 namespace dist {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/status.hpp"
-#include "core/engine/calls.hpp"
+#include "core/net/calls.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {

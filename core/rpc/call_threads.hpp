@@ -16,7 +16,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
-#include "core/engine/calls.hpp"
+#include "core/net/calls.hpp"
 
 namespace dist {
 

@@ -11,7 +11,7 @@
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/engine/grpc_calls.hpp"
+#include "core/net/grpc_calls.hpp"
 #include "core/rpc/remote_value.hpp"
 #include "core/value/value.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/engine/grpc_calls.hpp"
+#include "core/net/grpc_calls.hpp"
 
 namespace dist {
 

@@ -18,7 +18,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/engine/calls.hpp"
+#include "core/net/calls.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {

@@ -13,7 +13,7 @@
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/engine/grpc_calls.hpp"
+#include "core/net/grpc_calls.hpp"
 #include "core/rpc/call_threads.hpp"
 #include "core/value/value.hpp"
 

@@ -14,8 +14,8 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/workers.hpp"
-#include "core/engine/shared_transport.hpp"
-#include "core/engine/subset_transport.hpp"
+#include "core/net/shared_transport.hpp"
+#include "core/net/subset_transport.hpp"
 
 namespace dist {
 

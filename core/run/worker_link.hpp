@@ -26,10 +26,10 @@
 #include "core/comm/workers.hpp"
 #include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/communication.hpp"
-#include "core/engine/network.hpp"
-#include "core/engine/shared_transport.hpp"
-#include "core/engine/subset_transport.hpp"
-#include "core/engine/unreachable.hpp"
+#include "core/net/network.hpp"
+#include "core/net/shared_transport.hpp"
+#include "core/net/subset_transport.hpp"
+#include "core/net/unreachable.hpp"
 #include "core/trace/recorder.hpp"
 
 namespace dist {

@@ -11,7 +11,7 @@
 #include "core/base/host_call.hpp"
 #include "core/base/os/clock.hpp"
 #include "core/base/text.hpp"
-#include "core/engine/grpc_network.hpp"
+#include "core/net/grpc_network.hpp"
 #include "core/strategy/scope.hpp"
 
 namespace dist {

@@ -13,7 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolvers.hpp"
-#include "core/engine/link_modules.hpp"
+#include "core/net/link_modules.hpp"
 #include "core/serve/instances.hpp"
 #include "core/strategy/scope.hpp"
 #include "core/strategy/worker_network.hpp"

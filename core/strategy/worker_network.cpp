@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/engine/grpc_network.hpp"
-#include "core/engine/link_modules.hpp"
-#include "core/engine/link_security.hpp"
-#include "core/engine/shm/shm_network.hpp"
+#include "core/net/grpc_network.hpp"
+#include "core/net/link_modules.hpp"
+#include "core/net/link_security.hpp"
+#include "core/net/shm/shm_network.hpp"
 
 namespace dist {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/base/status.hpp"
 #include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolver.hpp"
-#include "core/engine/network.hpp"
+#include "core/net/network.hpp"
 #include "core/run/worker_link.hpp"
 #include "core/strategy/worker_place.hpp"
 

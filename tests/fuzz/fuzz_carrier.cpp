@@ -19,8 +19,8 @@ extern "C" {
 #include <string>
 #include <vector>
 
-#include "core/engine/grpc/carrier.hpp"
-#include "core/engine/grpc/link.hpp"
+#include "core/net/grpc/carrier.hpp"
+#include "core/net/grpc/link.hpp"
 #include "tests/fuzz/bytes.h"
 
 namespace dist::grpc_link {

@@ -16,7 +16,7 @@ extern "C" {
 #include <string>
 #include <string_view>
 
-#include "core/engine/grpc/connect_token.hpp"
+#include "core/net/grpc/connect_token.hpp"
 
 namespace dist::grpc_link {
 namespace {

@@ -18,10 +18,10 @@ extern "C" {
 #include <deque>
 #include <vector>
 
-#include "core/engine/grpc/frame.hpp"
-#include "core/engine/grpc/hello.hpp"
-#include "core/engine/grpc/inbox.hpp"
-#include "core/engine/grpc/outbox.hpp"
+#include "core/net/grpc/frame.hpp"
+#include "core/net/grpc/hello.hpp"
+#include "core/net/grpc/inbox.hpp"
+#include "core/net/grpc/outbox.hpp"
 #include "tests/fuzz/bytes.h"
 
 namespace dist::grpc_link {

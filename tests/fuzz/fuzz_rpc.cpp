@@ -18,7 +18,7 @@ extern "C" {
 #include <string>
 #include <vector>
 
-#include "core/engine/grpc/call_frames.hpp"
+#include "core/net/grpc/call_frames.hpp"
 #include "core/rpc/message.hpp"
 #include "tests/fuzz/bytes.h"
 

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "core/engine/grpc/certificates.hpp"
+#include "core/net/grpc/certificates.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist::grpc_link {

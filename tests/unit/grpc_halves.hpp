@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "core/engine/grpc/frame.hpp"
-#include "core/engine/grpc/inbox.hpp"
-#include "core/engine/grpc/outbox.hpp"
+#include "core/net/grpc/frame.hpp"
+#include "core/net/grpc/inbox.hpp"
+#include "core/net/grpc/outbox.hpp"
 #include "tests/unit/counting_memory.hpp"
 
 extern "C" {

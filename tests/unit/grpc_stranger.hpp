@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/grpc/config.hpp"
-#include "core/engine/grpc/grpc_config.hpp"
-#include "core/engine/grpc/link.hpp"
+#include "core/net/grpc/config.hpp"
+#include "core/net/grpc/grpc_config.hpp"
+#include "core/net/grpc/link.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist::grpc_link {

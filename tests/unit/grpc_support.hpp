@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/engine/grpc_network.hpp"
-#include "core/engine/link_modules.hpp"
+#include "core/net/grpc_network.hpp"
+#include "core/net/link_modules.hpp"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/transport_suite.hpp"
 

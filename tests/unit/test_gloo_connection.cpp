@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/gloo: what happens to a connection in cases in which Gloo would terminate the process.
+// core/net/gloo: what happens to a connection in cases in which Gloo would terminate the process.
 #include <arpa/inet.h>
 #include <gloo/transport/tcp/pair.h>
 #include <malloc.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/engine/gloo/connection.hpp"
+#include "core/net/gloo/connection.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist::gloo_link {

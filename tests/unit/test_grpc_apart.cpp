@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: pieces of large messages that are sent separately from frames, split at any position and
+// core/net/grpc: pieces of large messages that are sent separately from frames, split at any position and
 // released at any point.
 #include <algorithm>
 #include <memory>

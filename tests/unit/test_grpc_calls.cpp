@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/calls.hpp over gRPC: requests and answers of any size, and peers that are late, leave, give up,
+// core/net/calls.hpp over gRPC: requests and answers of any size, and peers that are late, leave, give up,
 // or are strangers.
 #include <atomic>
 #include <condition_variable>
@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/grpc/call_frames.hpp"
-#include "core/engine/grpc_calls.hpp"
+#include "core/net/grpc/call_frames.hpp"
+#include "core/net/grpc_calls.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: failures of TLS and their causes, as both sides report them.
+// core/net/grpc: failures of TLS and their causes, as both sides report them.
 #include <array>
 #include <chrono>
 #include <functional>
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/engine/grpc/probe.hpp"
-#include "core/engine/grpc_calls.hpp"
+#include "core/net/grpc/probe.hpp"
+#include "core/net/grpc_calls.hpp"
 #include "tests/unit/grpc_authority.hpp"
 #include "tests/unit/grpc_support.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: workers that leave their network to form the next generation in a new one.
+// core/net/grpc: workers that leave their network to form the next generation in a new one.
 #include <array>
 #include <atomic>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: frames as bytes, and the two halves of a link as state machines, without gRPC.
+// core/net/grpc: frames as bytes, and the two halves of a link as state machines, without gRPC.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/engine/grpc/frame.hpp"
-#include "core/engine/grpc/hello.hpp"
+#include "core/net/grpc/frame.hpp"
+#include "core/net/grpc/hello.hpp"
 #include "tests/unit/grpc_halves.hpp"
 
 namespace dist::grpc_link {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: workers that end before they have met the others, and what a worker meets at worker 0's address
+// core/net/grpc: workers that end before they have met the others, and what a worker meets at worker 0's address
 // before worker 0 is there.
 #include <atomic>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: which peers are accepted (other jobs, second starts, certificates), and the options of a
+// core/net/grpc: which peers are accepted (other jobs, second starts, certificates), and the options of a
 // network.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -17,8 +17,8 @@
 #include <sstream>
 #include <utility>
 
-#include "core/engine/grpc/link.hpp"
-#include "core/engine/grpc/listener.hpp"
+#include "core/net/grpc/link.hpp"
+#include "core/net/grpc/listener.hpp"
 #include "tests/skip.h"
 #include "tests/unit/grpc_stranger.hpp"
 #include "tests/unit/grpc_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: the token that begins a connection, and the limits for connections that have presented one and
+// core/net/grpc: the token that begins a connection, and the limits for connections that have presented one and
 // have not been proven.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/grpc/connect_token.hpp"
-#include "core/engine/grpc/listener.hpp"
+#include "core/net/grpc/connect_token.hpp"
+#include "core/net/grpc/listener.hpp"
 #include "tests/skip.h"
 #include "tests/unit/grpc_stranger.hpp"
 #include "tests/unit/grpc_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: how host names become addresses, and how workers and clients find a peer whose name changes.
+// core/net/grpc: how host names become addresses, and how workers and clients find a peer whose name changes.
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/base/os/addresses.hpp"
-#include "core/engine/grpc/calls.hpp"
-#include "core/engine/grpc/endpoint.hpp"
-#include "core/engine/grpc/names.hpp"
-#include "core/engine/grpc/reasons.hpp"
+#include "core/net/grpc/calls.hpp"
+#include "core/net/grpc/endpoint.hpp"
+#include "core/net/grpc/names.hpp"
+#include "core/net/grpc/reasons.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: worker processes, one of which is killed or suspended. This program starts itself again
+// core/net/grpc: worker processes, one of which is killed or suspended. This program starts itself again
 // for the other workers:
 //
 //     test_grpc_processes worker NUMBER LEASE_NS ADDRESS...

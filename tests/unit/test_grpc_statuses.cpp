@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "core/engine/grpc/connect_token.hpp"
-#include "core/engine/grpc/reasons.hpp"
-#include "core/engine/grpc/statuses.hpp"
+#include "core/net/grpc/connect_token.hpp"
+#include "core/net/grpc/reasons.hpp"
+#include "core/net/grpc/statuses.hpp"
 
 extern "C" {
 #include <cmocka.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: peers that connect to a worker's port but do not belong to the job, or that belong to it
+// core/net/grpc: peers that connect to a worker's port but do not belong to the job, or that belong to it
 // and violate the protocol.
 #include <poll.h>
 

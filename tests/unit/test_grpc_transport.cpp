@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/grpc: the guarantees of every transport, between workers on loopback, steady and unsteady. With LINK_MODULE, a
+// core/net/grpc: the guarantees of every transport, between workers on loopback, steady and unsteady. With LINK_MODULE, a
 // link module moves their data.
 #include <cinttypes>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm over core/engine/grpc: collectives of workers whose messages go over loopback.
+// core/comm over core/net/grpc: collectives of workers whose messages go over loopback.
 //
 // Include this header first, because cmocka has a macro with the name of dist::fail(), which the header
 // undefines.

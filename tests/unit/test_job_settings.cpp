@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/cluster/job_settings.hpp"
-#include "core/engine/link_security.hpp"
+#include "core/net/link_security.hpp"
 
 extern "C" {
 #include <cmocka.h>

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/engine/grpc/carrier.hpp"
+#include "core/net/grpc/carrier.hpp"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {

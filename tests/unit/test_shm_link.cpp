@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/shm: a peer that has proven to belong to the job may still write anything into the shared memory, or end at
+// core/net/shm: a peer that has proven to belong to the job may still write anything into the shared memory, or end at
 // any time.
 #include <signal.h>
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/os/local_socket.hpp"
-#include "core/engine/shm/link.hpp"
+#include "core/net/shm/link.hpp"
 #include "tests/skip.h"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/transport_suite.hpp"

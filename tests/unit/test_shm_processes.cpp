@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/shm: workers that are processes and share memory, in surroundings that make that difficult. Each test
+// core/net/shm: workers that are processes and share memory, in surroundings that make that difficult. Each test
 // forks all of its workers. gRPC is started only in them.
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/shm/shm_transport.hpp"
+#include "core/net/shm/shm_transport.hpp"
 #include "tests/skip.h"
 #include "tests/unit/grpc_support.hpp"
 

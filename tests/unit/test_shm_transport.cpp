@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine/shm: the guarantees of every transport, between workers that share memory. The workers are of one process,
+// core/net/shm: the guarantees of every transport, between workers that share memory. The workers are of one process,
 // on top of its own transport.
 #include <cinttypes>
 #include <cstdio>
@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/engine/in_process.hpp"
-#include "core/engine/shm/shm_transport.hpp"
+#include "core/net/in_process.hpp"
+#include "core/net/shm/shm_transport.hpp"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/transport_suite.hpp"
 #include "tests/unit/transport_workers.hpp"

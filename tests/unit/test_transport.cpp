@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/engine: the guarantees of every transport, tested on each of them, steady and unsteady.
+// core/net: the guarantees of every transport, tested on each of them, steady and unsteady.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <vector>
 
-#include "core/engine/in_process.hpp"
-#include "core/engine/shared_transport.hpp"
-#include "core/engine/subset_transport.hpp"
+#include "core/net/in_process.hpp"
+#include "core/net/shared_transport.hpp"
+#include "core/net/subset_transport.hpp"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/transport_suite.hpp"
 #include "tests/unit/unsteady_transport.hpp"

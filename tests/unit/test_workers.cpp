@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/collective/worker_collective.hpp"
-#include "core/engine/in_process.hpp"
 #include "core/kernel/fp_environment.hpp"
+#include "core/net/in_process.hpp"
 #include "tests/unit/exchange_cases.hpp"
 #include "tests/unit/worker_cluster.hpp"
 

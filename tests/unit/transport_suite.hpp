@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guarantees of every transport (core/engine/transport.hpp), as tests for any transport.
+// The guarantees of every transport (core/net/transport.hpp), as tests for any transport.
 #pragma once
 
 #include <csetjmp>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/transport.hpp"
+#include "core/net/transport.hpp"
 
 extern "C" {
 #include <cmocka.h>

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "core/engine/transport.hpp"
+#include "core/net/transport.hpp"
 #include "tests/unit/transport_suite.hpp"
 
 namespace dist {

@@ -19,7 +19,7 @@
 #include "core/async/channel.hpp"
 #include "core/async/crossings.hpp"
 #include "core/collective/worker_collective.hpp"
-#include "core/engine/in_process.hpp"
+#include "core/net/in_process.hpp"
 #include "tests/unit/counting_memory.hpp"
 #include "tests/unit/unsteady_transport.hpp"
 

@@ -9,7 +9,7 @@ enum { WORKERS = 3 };
 
 #if defined(__SANITIZE_ADDRESS__)
 /* When a worker exits, a thread of gRPC may be in the middle of a TLS handshake, whose memory then counts as a leak. The
- * tests of core/engine/grpc check what libdist itself allocates there. */
+ * tests of core/net/grpc check what libdist itself allocates there. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:libcrypto.so\nleak:libgrpc.so"; }
 #endif

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handshake of a call link: decides which clients are admitted. hello.hpp defines the messages. Both ends
+// prove that they know the job's secret. A client has no address; with TLS, any certificate issued by the
+// authority is accepted from it.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/status.hpp"
+#include "core/base/text.hpp"
+#include "core/net/grpc/calls.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+// Limit for links that have not been authenticated yet.
+constexpr std::ptrdiff_t kMostStrangers = 64;
+
+}  // namespace
+
+// ---- The client's side ----
+
+void Calls::say_hello(Link& link) {
+  Hello hello;
+  copy_text(hello.version, config_.version.c_str());
+  hello.purpose = Purpose::kCalls;
+  hello.from = -1;
+  hello.to = -1;
+  hello.lease_ns = static_cast<uint64_t>(config_.lease_ns);
+  hello.sender = incarnation_;
+  (void)random_bytes(hello.nonce.data(), hello.nonce.size());
+  hello.write(link.hello);
+  put(link, hello);
+}
+
+std::string Calls::took_answer(Link& link, std::span<const std::byte> message) noexcept {
+  if (link.ending()) return "";
+  if (config_.tls()) {
+    // gRPC has checked the name, too, but it also accepts names of other kinds.
+    const std::string wrong =
+        why_not_for(static_cast<ClientLink&>(link).server_certificate(), host_of(link.line->address));
+    if (!wrong.empty())
+      return reject_server(
+          link, wrong + ". Set DIST_TLS_CERTIFICATE of the server to one for " + host_of(link.line->address));
+  }
+  Answer answer;
+  bool is_of_job = false;
+  const std::string why =
+      check_answer(config_.secret, config_.version, link.hello, message, &answer, &is_of_job);
+  if (!why.empty()) {
+    link.refused = is_of_job;
+    return why;
+  }
+  std::copy(message.begin(), message.end(), link.answer);
+  const Digest proof = prove(Prover::kClient, config_.secret, link.hello, link.answer);
+  link.put_raw(proof.data(), proof.size());
+  link.stage = Link::Stage::kVerdict;
+  link.open(link.line->queue);
+  link.flush();
+  return "";
+}
+
+std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) noexcept {
+  Verdict verdict;
+  if (message.size() != Verdict::kBytes || !verdict.read(message.data())) return "a verdict that cannot be";
+  if (verdict.answer != Verdict::Answer::kWelcome) {
+    link.refused = true;
+    return verdict.text;
+  }
+  proven(link);
+  CallLine& line = *link.line;
+  {
+    const std::scoped_lock lock(line.mutex);
+    line.why.clear();
+    line.failed_attempts.clear();
+    line.causes.clear();
+    line.early_cause.clear();
+  }
+  line.heard_ns = steady_now_ns();
+  link.stage = Link::Stage::kOpen;
+  wake();
+  link.flush();
+  return "";
+}
+
+// ---- The server's side ----
+
+grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext* context) {
+  if (context->method() != kMethod)
+    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "only libdist can connect here"});
+  std::shared_ptr<ServerLink> link;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this server is shutting down"});
+    const auto strangers = std::count_if(unproven_.begin(), unproven_.end(),
+                                         [](const LinkRef& each) { return !each->outgoing; });
+    if (strangers >= kMostStrangers)
+      return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unauthenticated connections"});
+    ++links_;
+    link = std::make_shared<ServerLink>(*this, context);
+    link->born_ns = steady_now_ns();
+    link->connection = context->peer();
+    unproven_.push_back(link);
+    changed_ = true;
+    woken_.notify_all();
+  }
+  link->start();
+  return link.get();
+}
+
+// The link has been accepted, has been refused, or has ended.
+void Calls::proven(const Link& link) noexcept {
+  LinkRef kept;
+  const std::scoped_lock lock(mutex_);
+  kept = take_out(unproven_, link);
+}
+
+// Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
+std::string Calls::why_not(const Hello& hello) const {
+  if (hello.protocol != kProtocol) {
+    return "the client uses protocol " + std::to_string(hello.protocol) + " (libdist " + hello.version +
+           "), but the server uses protocol " + std::to_string(kProtocol) + " (libdist " + config_.version +
+           "). Run the same version of libdist in both.";
+  }
+  if (config_.version != hello.version) {
+    return std::string("the client uses libdist ") + hello.version + ", but the server uses libdist " +
+           config_.version + ". Run the same version in both.";
+  }
+  if (hello.purpose != Purpose::kCalls) return "this is a server for calls, not a worker";
+  if (hello.lease_ns != static_cast<uint64_t>(config_.lease_ns)) {
+    return std::string("the client has a lease of ") +
+           DurationText(static_cast<int64_t>(hello.lease_ns)).text + ", but the server has a lease of " +
+           DurationText(config_.lease_ns).text + ". Set the same DIST_LEASE_SECONDS for both.";
+  }
+  return "";
+}
+
+std::string Calls::took_hello(Link& link, std::span<const std::byte> message) noexcept {
+  if (link.refused) return "";
+  Hello hello;
+  if (message.size() != Hello::kBytes || !hello.read(message.data())) return "no hello";
+  Answer answer;
+  copy_text(answer.version, config_.version.c_str());
+  const std::string refusal = why_not(hello);
+  if (!refusal.empty()) {
+    bool ends;
+    {
+      const std::scoped_lock lock(mutex_);
+      ends = stopping_;
+    }
+    complete_refusal(config_.secret, message, refusal, !ends, &answer);
+    link.refused = true;
+    put(link, answer);
+    link.end_after_writes(refusal);
+    return "";
+  }
+  if (!write_welcome(incarnation_, config_.secret, message, link.hello, &answer, link.answer))
+    return "the system provides no random numbers";
+  link.put_raw(link.answer, Answer::kBytes);
+  link.stage = Link::Stage::kProof;
+  link.flush();
+  return "";
+}
+
+std::string Calls::took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept {
+  if (link->refused) return "";
+  if (Verdict verdict; is_rejection(message, &verdict)) return "the client rejects this server";
+  const Digest wanted = prove(Prover::kClient, config_.secret, link->hello, link->answer);
+  std::string refusal;
+  if (message.size() != kProofBytes || !equal(message.data(), wanted.data(), wanted.size())) {
+    refusal = "its DIST_JOB_SECRET differs. Set the same secret for all processes of the job.";
+  } else {
+    incoming_.proven(link->connection);
+    auto line = std::make_shared<CallLine>(memory_, true, limits_, pool_.get());
+    line->heard_ns = steady_now_ns();
+    line->link = link;
+    line->client_host = host_of_peer(link->connection);
+    const std::scoped_lock lock(mutex_);
+    const auto clients = static_cast<std::size_t>(
+        std::count_if(lines_.begin(), lines_.end(), [](const auto& each) { return each->serves; }));
+    if (clients < limits_.clients) {
+      lines_.push_back(line);
+      link->line = std::move(line);
+    } else {
+      refusal = "the server already has " + std::to_string(clients) + " clients, which is the limit";
+    }
+  }
+  Verdict verdict;
+  if (!refusal.empty()) {
+    copy_text(verdict.text, refusal.c_str());
+    link->refused = true;
+    put(*link, verdict);
+    link->end_after_writes(refusal);
+    return "";
+  }
+  proven(*link);
+  verdict.answer = Verdict::Answer::kWelcome;
+  put(*link, verdict);
+  link->stage = Link::Stage::kOpen;
+  link->open(link->line->queue);
+  link->flush();
+  return "";
+}
+
+}  // namespace dist::grpc_link

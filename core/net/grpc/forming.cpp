@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms generations: worker 0 waits for the workers of the previous generation and for those that have asked
+// to join, and then sends the list of participants to all of them.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
+#include "core/net/grpc/endpoint.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr std::size_t kSetBytes = kMostFormingWorkers / 8;
+// A worker that is not admitted asks again ten times a second.
+constexpr int64_t kAsksWithinNs = 2'000'000'000;
+// Between two generations nobody listens at worker 0's address for a moment, which can be long on a busy
+// machine. Tolerate half a lease, and at least this long.
+constexpr int64_t kLeastNobodyNs = 2'000'000'000;
+constexpr int64_t kSliceNs = 20'000'000;
+
+void write(const WorkerSet& set, std::byte* to) noexcept {
+  std::fill_n(to, kSetBytes, std::byte{0});
+  for (std::size_t w = 0; w < set.size(); ++w) {
+    if (set[w]) to[w / 8] |= std::byte{1} << (w % 8);
+  }
+}
+
+WorkerSet read(const std::byte* from) noexcept {
+  WorkerSet set;
+  for (std::size_t w = 0; w < set.size(); ++w)
+    set[w] = (from[w / 8] >> (w % 8) & std::byte{1}) != std::byte{0};
+  return set;
+}
+
+std::size_t index(int worker) noexcept { return static_cast<std::size_t>(worker); }
+
+}  // namespace
+
+// `members_` must be held, here and for the next two functions. The workers that are here.
+WorkerSet Endpoint::come() const noexcept {
+  WorkerSet set;
+  for (const Peer& peer : peers_) set[index(peer.number)] = peer.life == Life::kHere;
+  return set;
+}
+
+// The workers that will not come any more.
+WorkerSet Endpoint::away() const noexcept {
+  WorkerSet set;
+  for (const Peer& peer : peers_) {
+    set[index(peer.number)] = peer.life == Life::kLost || (peer.life == Life::kLeft && !peer.comes_back);
+  }
+  return set;
+}
+
+WorkerSet Endpoint::newcomers() const noexcept {
+  WorkerSet set;
+  const int64_t now = steady_now_ns();
+  for (const Peer& peer : peers_) {
+    set[index(peer.number)] = peer.asked_ns != 0 && now - peer.asked_ns < kAsksWithinNs;
+  }
+  return set;
+}
+
+bool Endpoint::has_newcomers() const noexcept {
+  const int64_t asked = asked_ns_.load(std::memory_order_relaxed);
+  return asked != 0 && steady_now_ns() - asked < kAsksWithinNs;
+}
+
+Parting Endpoint::knows() noexcept {
+  const std::scoped_lock lock(members_);
+  Parting known{met_ || hub(), away(), newcomers(), {}};
+  if (known.met) known.job = job_;
+  for (const Peer& peer : peers_) {
+    // It was told that this worker leaves, and has not answered for a lease, or its link has ended.
+    if (peer.left_told && !peer.left_taken && peer.life == Life::kHere) known.gone.set(index(peer.number));
+  }
+  // This worker may be the one that was cut off or stood still. Worker 0 will tell, if it is alive.
+  const Peer& leader = peers_.front();
+  const bool broken = leader.life == Life::kHere && leader.control == nullptr;
+  if (!hub() && (leader.life == Life::kLost || broken)) known.gone.reset(0);
+  return known;
+}
+
+// ---- Worker 0 ----
+
+dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, std::string* why) noexcept {
+  const std::scoped_lock lock(members_);
+  const WorkerSet here = come();
+  const WorkerSet missing = wanted.expected & ~here & ~away();
+  const bool enough = here.count() >= index(wanted.least);
+  if (enough && (missing.none() || waited_ns >= wanted.window_ns)) {
+    begin_generation(wanted);
+    return DIST_OK;
+  }
+  // A worker that died after it had arrived, and was restarted, has no place in this network; without it
+  // there are too few.
+  if (const WorkerSet again = newcomers() & away(); !enough && again.any()) {
+    *why = "a worker that had arrived was restarted";
+    return DIST_ABORTED;
+  }
+  if (wanted.timeout_ns == 0 || waited_ns < wanted.timeout_ns) return DIST_OK;
+  *why =
+      std::to_string(here.count()) + " of at least " + std::to_string(wanted.least) + " workers have arrived";
+  for (const Peer& peer : peers_) {
+    if (!missing[index(peer.number)]) continue;
+    const std::string known = known_of(peer);
+    *why += "; " + (known.empty() ? peer.name + " has not" : known);
+    break;
+  }
+  return DIST_DEADLINE_EXCEEDED;
+}
+
+// `members_` must be held. Workers that arrive later are newcomers.
+void Endpoint::begin_generation(const Forming& wanted) noexcept {
+  generation_.generation = wanted.generation;
+  generation_.members = come();
+  for (const Peer& peer : peers_) {
+    const std::size_t at = index(peer.number);
+    generation_.stayed[at] = generation_.members[at] && wanted.before[at] &&
+                             (peer.number == me() || peer.came_from == wanted.generation - 1);
+  }
+  std::byte sets[2 * kSetBytes];
+  write(generation_.members, sets);
+  write(generation_.stayed, sets + kSetBytes);
+  const Frame formed{.kind = FrameKind::kFormed, .id = generation_.generation, .bytes = sizeof sets};
+  for (Peer& peer : peers_) {
+    if (peer.control != nullptr && peer.life == Life::kHere) peer.control_queue.put(formed, sets);
+  }
+  formed_ = true;
+}
+
+// Nothing is sent to them or received from them in this generation.
+void Endpoint::leave_out_others() noexcept {
+  std::vector<LinkRef> links;
+  for (Peer& peer : peers_) {
+    bool out = false;
+    {
+      const std::scoped_lock lock(members_);
+      if (peer.control != nullptr) links.push_back(peer.control);
+      if (!generation_.members[index(peer.number)] && peer.life == Life::kUnknown) {
+        peer.life = Life::kLeft;
+        peer.why = peer.name + " is not in generation " + std::to_string(generation_.generation);
+        out = true;
+      }
+    }
+    if (!out) continue;
+    end_out(peer, Transfer::End::kLost, true);
+    end_in(peer, Transfer::End::kLost, true);
+  }
+  for (const LinkRef& each : links) each->flush();
+}
+
+// ---- The other workers ----
+
+// Returns NULL if worker 0 may send this frame.
+const char* Endpoint::check_formed(const Frame& frame) const noexcept {
+  const bool may =
+      !hub() && config_.forms && frame.bytes == 2 * kSetBytes && frame.id >= 1 && frame.id < kNoGeneration;
+  return may ? nullptr : "a frame 'formed' that cannot be";
+}
+
+void Endpoint::take_formed(const Frame& frame, const std::byte* data) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    WorkerSet all;
+    for (const Peer& peer : peers_) all.set(index(peer.number));
+    Formed formed{static_cast<uint32_t>(frame.id), read(data) & all, read(data + kSetBytes)};
+    formed.stayed &= formed.members;
+    if (formed_ || !formed.members[0] || !formed.members[index(me())]) return;
+    generation_ = formed;
+    formed_ = true;
+  }
+  leave_out_others();
+  wake();
+}
+
+// A process that did not run has received nothing, so worker 0's silence is measured anew.
+void Endpoint::stood_still(int64_t now) noexcept {
+  const std::scoped_lock lock(members_);
+  answered_ns_ = now;
+  nobody_since_ns_ = 0;
+}
+
+dist_status Endpoint::look_for_leader(int64_t now, std::string* why) const noexcept {
+  const std::scoped_lock lock(members_);
+  const Peer& leader = peers_.front();
+  const bool lost = leader.life == Life::kLost || leader.life == Life::kLeft || refused_;
+  const bool linked = leader.control != nullptr && leader.control->opened();
+  const bool silent = now - answered_ns_ >= config_.lease_ns;
+  const bool nobody =
+      nobody_since_ns_ != 0 && now - nobody_since_ns_ >= std::max(kLeastNobodyNs, config_.lease_ns / 2);
+  if (!lost && (linked || (!silent && !nobody))) return DIST_OK;
+  const std::string known = known_of(leader);
+  *why = known.empty() ? leader.name + " does not answer" : known;
+  // Worker 0 may have died, or may have had no time for a message. The next attempt will show.
+  const bool again = given_up_ || (leader.life == Life::kLeft && leader.comes_back) ||
+                     (leader.life == Life::kLost && leader_broke_ && !refused_);
+  if (again) return DIST_ABORTED;
+  return refused_ ? DIST_PERMISSION_DENIED : DIST_UNAVAILABLE;
+}
+
+// ---- All workers ----
+
+dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why) noexcept {
+  const int64_t begin_ns = steady_now_ns();
+  int64_t looked_ns = begin_ns;
+  for (;;) {
+    uint64_t seen;
+    {
+      const std::scoped_lock lock(waking_);
+      seen = changes_;
+    }
+    const int64_t now = steady_now_ns();
+    if (now - std::exchange(looked_ns, now) >= doubtful_ns()) stood_still(now);
+    dist_status looked = hub() ? look_as_leader(wanted, now - begin_ns, why) : look_for_leader(now, why);
+    bool formed;
+    {
+      const std::scoped_lock lock(members_);
+      formed = formed_;
+      *out = generation_;
+    }
+    if (formed) {
+      if (hub()) leave_out_others();
+      return DIST_OK;
+    }
+    if (looked != DIST_OK) return looked;
+    if (closed_ || (wanted.cancelled != nullptr && wanted.cancelled->load(std::memory_order_relaxed))) {
+      *why = "it was cancelled";
+      return DIST_CANCELLED;
+    }
+    if (!hub() && wanted.timeout_ns != 0 && now - begin_ns >= wanted.timeout_ns) {
+      const std::scoped_lock lock(members_);
+      const std::string known = known_of(peers_.front());
+      *why = known.empty() ? "worker 0 has not announced the members" : known;
+      return DIST_DEADLINE_EXCEEDED;
+    }
+    std::unique_lock lock(waking_);
+    woken_.wait_for(lock, std::chrono::nanoseconds(kSliceNs), [&] { return changes_ != seen; });
+  }
+}
+
+}  // namespace dist::grpc_link

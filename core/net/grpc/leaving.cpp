@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a worker leaves: it waits until its peers have received what it sent, and then tells the others that it
+// leaves and whether it will come back. Workers can start and end in any order, so it also waits, for at most the
+// lease, for workers that it has not met: worker 0 for all others, and the others for worker 0.
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/net/grpc/channels.hpp"
+#include "core/net/grpc/endpoint.hpp"
+
+namespace dist::grpc_link {
+
+void Endpoint::close() noexcept {
+  if (memory_.forked() || closed_.exchange(true)) return;
+  for (Peer& peer : peers_) {
+    LinkRef out;
+    bool drop = false;
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      peer.outbox.end_all(Transfer::End::kCancelled);
+      if (!peer.out_gone && peer.out_wanted && !peer.bye_said) {
+        peer.bye_said = true;
+        peer.out_queue.put({.kind = FrameKind::kBye});
+        // Nothing that was sent ahead is waiting to be consumed there.
+        drop = peer.outbox.owes_nothing() && (peer.out == nullptr || !peer.out->opened());
+      }
+      out = peer.out;
+    }
+    LinkRef in;
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      peer.inbox.end_all(Transfer::End::kCancelled);
+      peer.inbox.drop_all();
+      if (peer.in != nullptr) peer.in->reader.let_data_go();
+      if (!peer.in_gone && peer.in != nullptr) peer.in_queue.put({.kind = FrameKind::kLeaving});
+      in = peer.in;
+    }
+    if (drop) {
+      end_out(peer, Transfer::End::kCancelled, true);
+    } else if (out != nullptr) {
+      out->flush();
+    }
+    if (in != nullptr) in->flush();
+  }
+  tell();
+  leave_if_done();
+}
+
+void Endpoint::stop(Parting* known) noexcept {
+  if (memory_.forked() || server_ == nullptr) return;
+  if (known != nullptr) to_form_ = true;
+  close();
+  {
+    std::unique_lock lock(waking_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
+    for (bool in_time = true; in_time;) {
+      const uint64_t seen = changes_;
+      lock.unlock();
+      const bool taken = all_taken();
+      lock.lock();
+      if (taken) break;
+      in_time = woken_.wait_until(lock, end, [&] { return changes_ != seen; });
+    }
+    lock.unlock();
+    // Workers that are alive have answered by now.
+    if (known != nullptr) *known = knows();
+    lock.lock();
+    stopping_ = true;
+    woken_.notify_all();
+  }
+  watcher_.join();
+  prober_.stop();
+  std::vector<LinkRef> links;
+  for (Peer& peer : peers_) {
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      peer.out_gone = true;
+      links.push_back(peer.out);
+    }
+    {
+      const std::scoped_lock lock(peer.in_mutex);
+      peer.in_gone = true;
+      links.push_back(peer.in);
+    }
+    const std::scoped_lock lock(members_);
+    links.push_back(peer.control);
+  }
+  {
+    const std::scoped_lock lock(members_);
+    links.insert(links.end(), unproven_.begin(), unproven_.end());
+  }
+  for (const LinkRef& link : links) {
+    if (link != nullptr) link->end("");
+  }
+  links.clear();
+  incoming_.stop();
+  server_->Shutdown(std::chrono::system_clock::now());
+  for (Peer& peer : peers_) {
+    const std::scoped_lock lock(peer.out_mutex, peer.in_mutex, members_);
+    peer.out = peer.in = peer.control = nullptr;
+  }
+  {
+    const std::scoped_lock lock(members_);
+    unproven_.clear();
+  }
+  links.clear();
+  // Carriers hold their links.
+  join_carriers(true);
+  {
+    std::unique_lock lock(waking_);
+    woken_.wait(lock, [&] { return links_ == 0; });
+  }
+  server_.reset();
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  channels.push_back(std::move(control_route_.channel));
+  for (Peer& peer : peers_) channels.push_back(std::move(peer.route.channel));
+  {
+    const std::scoped_lock lock(retiring_);
+    channels.insert(channels.end(), retired_.begin(), retired_.end());
+    retired_.clear();
+  }
+  release(std::move(channels));
+}
+
+// Announces the end once all others have received what was sent to them, so that a peer that waits for more
+// learns that nothing will follow.
+void Endpoint::leave_if_done() noexcept {
+  if (!closed_) return;
+  for (Peer& peer : peers_) {
+    const std::scoped_lock lock(peer.out_mutex);
+    if (peer.out_wanted && !peer.out_gone) return;
+  }
+  std::vector<LinkRef> links;
+  {
+    const std::scoped_lock lock(members_);
+    for (Peer& peer : peers_) {
+      if (peer.number == me() || peer.control == nullptr || peer.control->stage != Link::Stage::kOpen)
+        continue;
+      // Also sent to a peer that leaves at the same time, so that it does not take this for a crash.
+      if (peer.life == Life::kLost || std::exchange(peer.left_told, true)) continue;
+      peer.control_queue.put(
+          {.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(me()), .offset = to_form_ ? 1u : 0u});
+      links.push_back(peer.control);
+    }
+  }
+  for (const LinkRef& each : links) each->flush();
+  wake();
+}
+
+// `members_` must be held. Whether a worker that this one has not met yet has still to learn that it ends. Worker 0
+// informs the others. A worker that comes back is at its address again, or asks worker 0 to form a generation; one that
+// was never in a generation is missed by none.
+bool Endpoint::must_learn(const Peer& peer) const noexcept {
+  // Worker 0 may have admitted this worker already.
+  if (!hub() && peer.number == 0 && peer.control != nullptr && peer.control->stage == Link::Stage::kVerdict)
+    return true;
+  const bool is_in_none = config_.forms && !formed_;
+  return peer.life == Life::kUnknown && (hub() || peer.number == 0) && !to_form_ && !refused_ &&
+         !turned_away_ && !is_in_none;
+}
+
+bool Endpoint::all_taken() noexcept {
+  for (Peer& peer : peers_) {
+    if (peer.number == me()) continue;
+    {
+      const std::scoped_lock lock(peer.out_mutex);
+      if (peer.out_wanted && !peer.out_gone) return false;
+    }
+    bool sends;
+    {
+      // The peer learns on this link that this worker leaves, even if there is no worker 0 to report it, and
+      // then ends the link.
+      const std::scoped_lock lock(peer.in_mutex);
+      sends = peer.in != nullptr && peer.in->opened() && !peer.in_gone;
+    }
+    const std::scoped_lock lock(members_);
+    if (peer.life == Life::kLost) continue;
+    if (sends || must_learn(peer)) return false;
+    if (peer.control == nullptr) continue;
+    // This also holds for a peer that leaves at the same time: it would take a broken link for a crash. If it
+    // is about to be told, leave_if_done() does that and wakes this thread.
+    if (peer.control->stage == Link::Stage::kOpen && !(peer.left_told && peer.left_taken)) return false;
+  }
+  return true;
+}
+
+}  // namespace dist::grpc_link

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tracks liveness: worker 0 learns over control links which workers join, leave and are lost, and informs the
+// others.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
+#include "core/net/grpc/endpoint.hpp"
+
+namespace dist::grpc_link {
+namespace {
+
+constexpr int64_t kLeastProbePauseNs = 250'000'000;
+constexpr int64_t kMostProbePauseNs = 8'000'000'000;
+
+}  // namespace
+
+// Handles the frames of a control link. No lock is held: a link's messages arrive one after the other.
+class Endpoint::ControlTaker final : public FrameTaker {
+ public:
+  ControlTaker(Endpoint& owner, Link& link) noexcept
+      : owner_(owner), link_(link), peer_(owner.at(link.peer)) {}
+
+  const char* begin(const Frame& frame, std::byte** to) noexcept override {
+    *to = link_.control_data;
+    const bool someone = frame.id < owner_.peers_.size();
+    switch (frame.kind) {
+      case FrameKind::kBeat:
+      case FrameKind::kByeTaken: return nullptr;
+      case FrameKind::kHere:
+        return owner_.hub() || !someone || frame.bytes != kIdentityBytes ? "a frame 'here' that cannot be"
+                                                                         : nullptr;
+      case FrameKind::kFormed: return owner_.check_formed(frame);
+      case FrameKind::kLost:
+        return owner_.hub() || !someone || frame.id == 0 || frame.bytes > kReasonTextBytes || frame.offset > 1
+                   ? "a frame 'lost' that cannot be"
+                   : nullptr;
+      case FrameKind::kLeft:
+        return !someone || frame.offset > 1 ||
+                       (owner_.hub() && frame.id != static_cast<uint64_t>(peer_.number))
+                   ? "a frame 'left' that cannot be"
+                   : nullptr;
+      default: return "a frame that has no place on a control link";
+    }
+  }
+
+  void finish(const Frame& frame) noexcept override {
+    switch (frame.kind) {
+      case FrameKind::kBeat: return beat(frame);
+      case FrameKind::kHere: return here(owner_.at(static_cast<int>(frame.id)));
+      case FrameKind::kLost: return lost(frame);
+      case FrameKind::kFormed: return owner_.take_formed(frame, link_.control_data);
+      case FrameKind::kLeft: {
+        Peer& who = owner_.at(static_cast<int>(frame.id));
+        if (who.number == owner_.me()) return;
+        owner_.declare_left(who, frame.offset == 1);
+        if (&who == &peer_) owner_.say(peer_, {.kind = FrameKind::kByeTaken});
+        if (owner_.hub()) {
+          owner_.say_to_all({.kind = FrameKind::kLeft, .id = frame.id, .offset = frame.offset}, nullptr,
+                            &who);
+        }
+        return;
+      }
+      case FrameKind::kByeTaken: {
+        {
+          const std::scoped_lock lock(owner_.members_);
+          peer_.left_taken = true;
+        }
+        return owner_.wake();
+      }
+      default: return;
+    }
+  }
+
+ private:
+  void beat(const Frame& frame) noexcept {
+    if (frame.id != 0) owner_.say(peer_, {.kind = FrameKind::kBeat, .offset = frame.id});
+    if (frame.offset == 0) return;
+    {
+      const std::scoped_lock lock(owner_.members_);
+      peer_.answered = frame.offset;
+    }
+    owner_.wake();
+  }
+
+  void here(Peer& who) noexcept {
+    if (who.number == owner_.me()) return;
+    Identity incarnation;
+    std::memcpy(incarnation.data(), link_.control_data, incarnation.size());
+    bool same;
+    {
+      const std::scoped_lock lock(owner_.members_);
+      same = owner_.know(who, incarnation);
+      if (same && who.life == Life::kUnknown) who.life = Life::kHere;
+    }
+    if (!same) return owner_.declare_lost(who, " was restarted", true);
+    owner_.begin_out(who);
+  }
+
+  void lost(const Frame& frame) noexcept {
+    const auto bytes = static_cast<std::size_t>(frame.bytes);
+    const std::string why(reinterpret_cast<const char*>(link_.control_data), bytes);
+    Peer& who = owner_.at(static_cast<int>(frame.id));
+    if (who.number != owner_.me()) return owner_.declare_lost(who, why, frame.offset == 1);
+    const std::string own = owner_.standstill();
+    owner_.given_up(own.empty() ? "worker 0 considers this worker lost: it" + why : own);
+  }
+
+  Endpoint& owner_;
+  Link& link_;
+  Peer& peer_;
+};
+
+std::string Endpoint::took_control(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
+  ControlTaker taker(*this, *link);
+  for (const grpc::Slice& each : message) {
+    const char* const why =
+        link->reader.feed(reinterpret_cast<const std::byte*>(each.begin()), each.size(), taker);
+    if (why != nullptr) return why;
+  }
+  return link->reader.between_frames() ? "" : "a message that ends inside a frame";
+}
+
+// Connects to worker 0, and retries until this endpoint is closed.
+void Endpoint::begin_control() noexcept {
+  Peer& leader = at(0);
+  {
+    const std::scoped_lock lock(members_);
+    if (leader.control != nullptr || leader.life == Life::kLost || leader.life == Life::kLeft || refused_)
+      return;
+    control_retry_ns_ = 0;
+    // An instance of worker 0 that has not admitted this worker may have ended since; the next one will do as
+    // well.
+    leader.known = false;
+  }
+  std::string why;
+  const LinkRef link = make_client(leader, Purpose::kControl, &why);
+  {
+    const std::scoped_lock lock(members_);
+    leader.control = link;
+    if (link == nullptr) control_retry_ns_ = steady_now_ns() + kRetryNs;
+  }
+  if (link == nullptr) return why.empty() ? wake() : cannot_reach(leader, why, false);
+  static_cast<ClientLink&>(*link).start();
+}
+
+// `members_` must be held.
+bool Endpoint::know(Peer& peer, const Identity& incarnation) noexcept {
+  if (peer.known) return peer.incarnation == incarnation;
+  peer.incarnation = incarnation;
+  peer.known = true;
+  return true;
+}
+
+void Endpoint::say(Peer& to, const Frame& frame, const std::byte* data) noexcept {
+  LinkRef link;
+  {
+    const std::scoped_lock lock(members_);
+    link = to.control;
+    if (link == nullptr) return;
+    to.control_queue.put(frame, data);
+  }
+  link->flush();
+}
+
+void Endpoint::say_to_all(const Frame& frame, const std::byte* data, const Peer* but) noexcept {
+  for (Peer& peer : peers_) {
+    if (peer.number != me() && &peer != but) say(peer, frame, data);
+  }
+}
+
+// Worker 0 tells the newcomer everything it knows, and tells all others about the newcomer.
+void Endpoint::introduce(Peer& newcomer) noexcept {
+  std::vector<LinkRef> links;
+  {
+    const std::scoped_lock lock(members_);
+    const auto here = [](FrameQueue& queue, const Peer& who) {
+      queue.put({.kind = FrameKind::kHere, .id = static_cast<uint64_t>(who.number), .bytes = kIdentityBytes},
+                who.incarnation.data());
+    };
+    for (Peer& peer : peers_) {
+      if (&peer == &newcomer || peer.number == me() || !peer.known) continue;
+      const auto id = static_cast<uint64_t>(peer.number);
+      if (peer.life == Life::kHere) {
+        here(newcomer.control_queue, peer);
+        if (peer.control != nullptr) {
+          here(peer.control_queue, newcomer);
+          links.push_back(peer.control);
+        }
+      } else if (peer.life == Life::kLeft) {
+        newcomer.control_queue.put({.kind = FrameKind::kLeft, .id = id, .offset = peer.comes_back ? 1u : 0u});
+      } else if (peer.life == Life::kLost) {
+        const std::string why =
+            peer.why.substr(std::min(peer.name.size(), peer.why.size()), kReasonTextBytes);
+        newcomer.control_queue.put({.kind = FrameKind::kLost, .id = id, .bytes = why.size(), .offset = 1},
+                                   reinterpret_cast<const std::byte*>(why.data()));
+      }
+    }
+  }
+  for (const LinkRef& each : links) each->flush();
+}
+
+// When the lease of a peer began. Peers without heartbeats to this worker may have been silent for any time.
+int64_t Endpoint::silent_since_ns(const Peer& peer) const noexcept {
+  const bool has_heartbeats = hub() || peer.number == 0;
+  return has_heartbeats ? peer.heard_ns.load(std::memory_order_relaxed) : steady_now_ns();
+}
+
+// `why` continues a sentence that begins with the worker's name. Messages that it sent before are still
+// received if its link exists, unless `at_once`. `rejects`: it has rejected this worker.
+void Endpoint::declare_lost(Peer& peer, const std::string& why, bool at_once, bool rejects) noexcept {
+  bool first;
+  LinkRef control;
+  {
+    const std::scoped_lock lock(members_);
+    first = peer.life != Life::kLost && peer.life != Life::kLeft;
+    if (first) {
+      peer.life = Life::kLost;
+      peer.rejects = rejects;
+      if (!peer.leaves) peer.why = peer.name + why;
+      if (hub()) control = peer.control;
+    }
+  }
+  end_out(peer, Transfer::End::kLost, true);
+  bool wait;
+  {
+    const std::scoped_lock lock(peer.in_mutex);
+    wait = !at_once && peer.in != nullptr && !peer.inbox.bye();
+    if (wait && peer.in_until_ns == 0) peer.in_until_ns = silent_since_ns(peer) + config_.lease_ns;
+  }
+  if (!wait) end_in(peer, Transfer::End::kLost, true);
+  if (first && hub()) {
+    const std::string text = why.substr(0, kReasonTextBytes);
+    const auto id = static_cast<uint64_t>(peer.number);
+    const Frame lost{.kind = FrameKind::kLost, .id = id, .bytes = text.size(), .offset = at_once ? 1u : 0u};
+    // The peer is told as well, in case it is still alive.
+    say_to_all(lost, reinterpret_cast<const std::byte*>(text.data()), nullptr);
+    if (control != nullptr) control->end_after_writes("");
+  }
+  tell();
+  wake();
+}
+
+void Endpoint::declare_left(Peer& peer, bool comes_back) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.life == Life::kLost) return;
+    peer.life = Life::kLeft;
+    peer.leaves = true;
+    peer.comes_back = comes_back;
+    peer.why = peer.name + (comes_back ? " has left to re-form" : " has left");
+  }
+  end_out(peer, Transfer::End::kLost, true);
+  end_in(peer, Transfer::End::kLost, true);
+  wake();
+}
+
+// On worker 0: a worker that has never joined this generation asks to form the next one.
+void Endpoint::leaves_unmet(Peer& peer) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.life != Life::kUnknown) return;
+  }
+  declare_left(peer, true);
+  say_to_all({.kind = FrameKind::kLeft, .id = static_cast<uint64_t>(peer.number), .offset = 1}, nullptr,
+             &peer);
+}
+
+// This worker is not, or no longer, a member. `rejects`: worker 0 has rejected it.
+void Endpoint::refused(const std::string& why, bool rejects) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    refused_ = true;
+  }
+  for (Peer& peer : peers_) {
+    if (peer.number == me()) continue;
+    {
+      const std::scoped_lock lock(members_);
+      if (peer.life != Life::kLeft && peer.life != Life::kLost) {
+        peer.life = Life::kLost;
+        peer.rejects = rejects;
+        peer.why = why;
+      }
+    }
+    declare_lost(peer, "", true);
+  }
+}
+
+// Worker 0 has given this worker up. If it waits for a generation to form, it may be in the next one.
+void Endpoint::given_up(const std::string& why) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    given_up_ = config_.forms && !formed_;
+    at(me()).why = why;
+  }
+  is_given_up_ = true;
+  refused(why, false);
+}
+
+// Whether this process did not run for longer than the lease and has not heard since that it is still a member: then its
+// peers have given it up. Returns that as a sentence, or an empty text.
+std::string Endpoint::standstill() const {
+  const int64_t known_ns =
+      doubts_.load(std::memory_order_relaxed) ? stood_still_ns_.load(std::memory_order_relaxed) : 0;
+  // The watcher may not have run since.
+  const int64_t gap_ns = std::max(known_ns, boot_now_ns() - looked_ns_.load(std::memory_order_acquire));
+  if (gap_ns <= config_.lease_ns) return "";
+  return std::string("this process did not run for ") + DurationText(gap_ns).text +
+         " (it was stopped, or the machine was suspended), longer than the lease of " +
+         DurationText(config_.lease_ns).text;
+}
+
+// A link to a peer has ended without a reason. `why` continues a sentence that begins with the worker's name.
+void Endpoint::link_broke(Peer& peer, const std::string& why, bool at_once) noexcept {
+  const std::string own = standstill();
+  own.empty() ? declare_lost(peer, why, at_once) : given_up(own);
+}
+
+// The connection will be tried again until a peer proves that it belongs to the job: whatever failed is no proof of
+// what will be at the address next. `answers`: the peer is running and has proven itself.
+void Endpoint::cannot_reach(Peer& peer, const std::string& status, bool answers) noexcept {
+  bool ask = false;
+  {
+    const std::scoped_lock lock(members_);
+    const bool nobody = nobody_listens(status);
+    peer.failed_attempts.add(status);
+    if (peer.number == 0) {
+      turned_away_ = answers;
+      nobody_since_ns_ = !nobody ? 0 : nobody_since_ns_ != 0 ? nobody_since_ns_ : steady_now_ns();
+    }
+    if (answers) {
+      peer.causes.clear();
+      peer.early_cause.clear();
+    }
+    // A program that begins to listen is probed at its first failure.
+    if (nobody) peer.probe_ns = peer.probe_pause_ns = 0;
+    ask = !answers && !nobody && may_probe(peer, steady_now_ns());
+    if (peer.life == Life::kHere || peer.life == Life::kUnknown) {
+      peer.why = peer.name + (answers ? ": " : " cannot be reached yet: ") + peer.failed_attempts.text();
+    }
+  }
+  if (ask) prober_.ask(static_cast<uint64_t>(peer.number), config_.address(peer.number));
+  wake();
+}
+
+// `members_` must be held, here and for the next two functions. The state of a peer, as far as it is known.
+std::string Endpoint::known_of(const Peer& peer) const {
+  const std::string cause = peer.causes.empty() ? peer.early_cause : peer.causes.text();
+  if (cause.empty()) {
+    // Worker 0 knows who has joined.
+    const bool missing = hub() && peer.number != me() && peer.life == Life::kUnknown && peer.why.empty();
+    return missing ? peer.name + " has not joined" : peer.why;
+  }
+  if (peer.life == Life::kLost || peer.life == Life::kLeft) {
+    // A peer that ends may have been missed for another reason before.
+    return peer.leaves ? peer.why + ". Before that, it could not be reached: " + cause : peer.why;
+  }
+  const std::string attempts = peer.failed_attempts.text();
+  if (attempts.find(cause) != std::string::npos) return peer.name + " cannot be reached: " + attempts;
+  const std::string text = peer.name + " cannot be reached: " + cause;
+  if (!attempts.empty()) return text + ". Attempts to connect: " + attempts;
+  // Worker 0 may know more from a process that has connected to it. Then the probe may only have met its end.
+  return peer.why.empty() ? text : peer.why + ". It cannot be reached: " + cause;
+}
+
+// Whether it is time to probe a peer again. The pauses become longer.
+bool Endpoint::may_probe(Peer& peer, int64_t now) noexcept {
+  if (closed_ || now < peer.probe_ns) return false;
+  peer.probe_pause_ns = std::clamp(2 * peer.probe_pause_ns, kLeastProbePauseNs, kMostProbePauseNs);
+  peer.probe_ns = now + peer.probe_pause_ns;
+  peer.probed_ns = now;
+  return true;
+}
+
+// A link to or from the peer has been proven.
+void Endpoint::reached(Peer& peer) noexcept {
+  peer.failed_attempts.clear();
+  peer.causes.clear();
+  peer.early_cause.clear();
+}
+
+void Endpoint::probed(Peer& peer, const std::string& cause, bool final) noexcept {
+  {
+    const std::scoped_lock lock(members_);
+    const bool tries = !peer.failed_attempts.empty() ||
+                       std::any_of(unproven_.begin(), unproven_.end(), [&](const LinkRef& each) {
+                         return each->outgoing && each->peer == peer.number;
+                       });
+    if (peer.life != Life::kUnknown && !(peer.life == Life::kHere && tries)) return;
+    peer.early_cause = final ? "" : cause;
+    // A probe that finds nothing, for example because the peer has ended, does not disprove an earlier one.
+    if (final && !cause.empty()) peer.causes.add(cause);
+  }
+  wake();
+}
+
+// A process with the job's secret, or without one if the job has none, has connected and has not been admitted. TLS fails
+// without notice to this side, so a probe is due.
+void Endpoint::ended_unproven(int from) noexcept {
+  if (from < 0 || from >= num_workers() || from == me()) return;
+  {
+    const std::scoped_lock lock(members_);
+    Peer& peer = at(from);
+    if (peer.life != Life::kUnknown || !peer.causes.empty()) return;
+    peer.probe_ns = std::min(std::max<int64_t>(peer.probe_ns, 1), peer.probed_ns + kLeastProbePauseNs);
+  }
+  wake();
+}
+
+void Endpoint::over_control(Peer& peer, const LinkRef& link, const std::string& why,
+                            const std::string& status) noexcept {
+  const bool opened = link->stage == Link::Stage::kOpen;
+  bool over;
+  {
+    const std::scoped_lock lock(members_);
+    if (peer.control != link) return;
+    peer.control = nullptr;
+    over = peer.life == Life::kLeft || peer.life == Life::kLost;
+    if (!over && !opened && !link->refused) {
+      peer.control_queue.clear();
+      control_retry_ns_ = steady_now_ns() + kRetryNs;
+    }
+  }
+  if (over || (closed_ && opened)) return wake();
+  if (link->refused) return refused(peer.name + " rejected this worker: " + why, true);
+  if (!opened)
+    return cannot_reach(peer, why.empty() ? status : why,
+                        !why.empty() && link->stage == Link::Stage::kVerdict);
+  if (peer.number == 0 && why.empty()) {
+    const std::scoped_lock lock(members_);
+    leader_broke_ = true;
+  }
+  if (why.empty()) return link_broke(peer, " was killed or its connection broke", false);
+  declare_lost(peer, " violated the protocol: " + why, false);
+}
+
+}  // namespace dist::grpc_link
