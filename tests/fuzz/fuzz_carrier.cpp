@@ -3,7 +3,7 @@
 // Fuzz target: what arrives over a connection of a link module, at its receiving end or, if the first byte is odd, its
 // sending end. The module moves any number of bytes at a time. The peer knows the job's secret if the second byte is odd;
 // whatever it sends, the carrier must report its end exactly once, hand on no byte of an unproven peer, and keep every
-// size within its limit.
+// size within its limit. A carrier that has ended keeps no link and connects no more.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct Wire {
   std::vector<std::byte> arriving;  // has not been read
   std::size_t written = 0;
   bool cut = false;
-  bool connected = false;
+  int connects = 0;
 };
 Wire* wire = nullptr;  // of this input
 
@@ -55,7 +55,7 @@ const dist_link_functions kFunctions = {
       *size = 0;
       return DIST_OK;
     },
-    [](void*, const void*, std::size_t) { wire->connected = true; },
+    [](void*, const void*, std::size_t) { ++wire->connects; },
     [](void*, const dist_link_block* blocks, std::size_t n) -> std::ptrdiff_t {
       std::size_t all = 0;
       unsigned sum = 0;
@@ -184,12 +184,17 @@ void play(bytes* in) {
   user.in = in;
   Carrier carrier(*memory, kFunctions, user, sends, 1);
   assert_true(carrier.listen(nullptr, "127.0.0.1").empty());
-  Carrier::Meeting meeting;
-  meeting.link = std::make_shared<NoLink>(link_user);
-  meeting.queue = &user.queue;
-  meeting.wanted.fill(std::byte{7});
-  carrier.start(std::move(meeting));
-  assert_true(own.connected);
+  const auto start = [&] {
+    Carrier::Meeting meeting;
+    meeting.link = std::make_shared<NoLink>(link_user);
+    meeting.queue = &user.queue;
+    meeting.wanted.fill(std::byte{7});
+    const std::weak_ptr<Link> link = meeting.link;
+    carrier.start(std::move(meeting));
+    assert_int_equal(own.connects, 1);
+    return link;
+  };
+  const std::weak_ptr<Link> link = start();
   if (knows) {
     own.arriving.assign(32, std::byte{7});
     if (!sends) put(own.arriving, 1, 4), put(own.arriving, 0, 24);
@@ -215,10 +220,12 @@ void play(bytes* in) {
   Carrier::kCallbacks.ready(&carrier);
   assert_true(knows || user.carries == 0);
   assert_int_equal(user.ends, 0);
-  carrier.end();
+  // Either the link ends the carrier, or the connection ends by itself.
+  if (sends) carrier.end();
   Carrier::kCallbacks.ended(&carrier, "over");
   Carrier::kCallbacks.ready(&carrier);
   assert_true(user.ends == 1 && carrier.over());
+  assert_true(link.expired() && start().expired());
   wire = nullptr;
 }
 

@@ -85,7 +85,8 @@ std::string Carrier::listen(void* module, const std::string& host) noexcept {
 void Carrier::start(Meeting meeting) noexcept {
   const std::string address = std::move(meeting.address);
   const std::scoped_lock lock(state_);
-  if (ending_) return;
+  // A link that is ending takes no carrier for another attempt, and then starts the one of the previous attempt again.
+  if (ending_ || started_) return;
   started_ = true;
   {
     const std::scoped_lock unused_yet(sending_, receiving_);

@@ -119,7 +119,7 @@ class Carrier final : public dist_link {
   std::string listen(void* module, const std::string& host) noexcept;
   const uint32_t attempt;
   const std::string& address() const noexcept { return address_; }
-  // Connects. Call this once after listen().
+  // Connects, after listen(). Further calls have no effect.
   void start(Meeting meeting) noexcept;
   // There may be frames in the queue, or pieces to send. Any thread. Does not wait for a peer.
   void flush() noexcept;
