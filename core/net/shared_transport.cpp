@@ -7,7 +7,8 @@ SharedTransport::SharedTransport(Transport& below) noexcept : below_(below) { be
 
 SharedTransport::~SharedTransport() { below_.listen(nullptr); }
 
-SharedTransport::Share::Share(SharedTransport& whole) noexcept : whole_(whole) {}
+SharedTransport::Share::Share(SharedTransport& whole) noexcept
+    : ForwardingTransport(whole.below_), whole_(whole) {}
 
 SharedTransport::Share::~Share() {
   const std::lock_guard lock(whole_.mutex_);

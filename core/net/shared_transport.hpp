@@ -6,10 +6,10 @@
 // the run. Shares that never call it leave that to the others.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <mutex>
 
-#include "core/net/transport.hpp"
+#include "core/net/forwarding_transport.hpp"
 
 namespace dist {
 
@@ -24,45 +24,15 @@ class SharedTransport final : public TransportListener {
 
   // One meeting's share, which exists as long as this object. It must have no transfer in flight when it is
   // destroyed.
-  class Share final : public Transport {
+  class Share final : public ForwardingTransport {
    public:
     explicit Share(SharedTransport& whole) noexcept;
     ~Share();
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
 
-    int num_workers() const noexcept override { return below().num_workers(); }
-    int me() const noexcept override { return below().me(); }
-    std::size_t credit() const noexcept override { return below().credit(); }
-    void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
-              Transfer& transfer) noexcept override {
-      below().send(to, key, data, bytes, transfer);
-    }
-    void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
-                 Transfer& transfer) noexcept override {
-      below().receive(from, key, data, bytes, transfer);
-    }
-    void cancel(Transfer& transfer) noexcept override { below().cancel(transfer); }
     void forget(uint32_t generation, uint32_t run) noexcept override {
       whole_.forget(*this, generation, run);
     }
-    void progress() noexcept override { below().progress(); }
-    bool polls() const noexcept override { return below().polls(); }
-    void poll(bool begins) noexcept override { below().poll(begins); }
-    void sleep(bool begins) noexcept override { below().sleep(begins); }
-    bool shares_cpu() noexcept override { return below().shares_cpu(); }
-    bool up_to_date() const noexcept override { return below().up_to_date(); }
-    bool reaches_others() const noexcept override { return below().reaches_others(); }
-    bool given_up() const noexcept override { return below().given_up(); }
-    bool lost(int worker) const noexcept override { return below().lost(worker); }
-    bool left(int worker) const noexcept override { return below().left(worker); }
-    bool rejected(int worker) const noexcept override { return below().rejected(worker); }
-    void why_lost(int worker, char* text, std::size_t size) const noexcept override {
-      below().why_lost(worker, text, size);
-    }
-    int num_connections() const noexcept override { return below().num_connections(); }
     void listen(TransportListener* listener) noexcept override { whole_.listen(*this, listener); }
-    void close() noexcept override { below().close(); }
 
    private:
     friend class SharedTransport;
@@ -71,7 +41,6 @@ class SharedTransport final : public TransportListener {
       Share* next = nullptr;
       Share** before = nullptr;  // NULL: it is in no list
     };
-    Transport& below() const noexcept { return whole_.below_; }
 
     SharedTransport& whole_;
     TransportListener* listener_ = nullptr;

@@ -10,22 +10,21 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/net/transport.hpp"
+#include "core/net/forwarding_transport.hpp"
 
 namespace dist {
 
-class SubsetTransport final : public Transport {
+class SubsetTransport final : public ForwardingTransport {
  public:
   // `workers` must be in ascending order and include this one. `below` must outlive it. Throws
   // std::bad_alloc.
   SubsetTransport(Memory& memory, Transport& below, std::span<const int> workers)
-      : below_(below),
+      : ForwardingTransport(below),
         workers_(workers.begin(), workers.end(), &memory),
         me_(static_cast<int>(std::find(workers.begin(), workers.end(), below.me()) - workers.begin())) {}
 
   int num_workers() const noexcept override { return static_cast<int>(workers_.size()); }
   int me() const noexcept override { return me_; }
-  std::size_t credit() const noexcept override { return below_.credit(); }
   void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
             Transfer& transfer) noexcept override {
     below_.send(there(to), key, data, bytes, transfer);
@@ -34,31 +33,17 @@ class SubsetTransport final : public Transport {
                Transfer& transfer) noexcept override {
     below_.receive(there(from), key, data, bytes, transfer);
   }
-  void cancel(Transfer& transfer) noexcept override { below_.cancel(transfer); }
-  void forget(uint32_t generation, uint32_t run) noexcept override { below_.forget(generation, run); }
-  void progress() noexcept override { below_.progress(); }
-  bool polls() const noexcept override { return below_.polls(); }
-  void poll(bool begins) noexcept override { below_.poll(begins); }
-  void sleep(bool begins) noexcept override { below_.sleep(begins); }
-  bool shares_cpu() noexcept override { return below_.shares_cpu(); }
-  bool up_to_date() const noexcept override { return below_.up_to_date(); }
-  bool reaches_others() const noexcept override { return below_.reaches_others(); }
-  bool given_up() const noexcept override { return below_.given_up(); }
   bool lost(int worker) const noexcept override { return below_.lost(there(worker)); }
   bool left(int worker) const noexcept override { return below_.left(there(worker)); }
   bool rejected(int worker) const noexcept override { return below_.rejected(there(worker)); }
   void why_lost(int worker, char* text, std::size_t size) const noexcept override {
     below_.why_lost(there(worker), text, size);
   }
-  // Connections to other workers are included.
-  int num_connections() const noexcept override { return below_.num_connections(); }
-  void listen(TransportListener* listener) noexcept override { below_.listen(listener); }
-  void close() noexcept override { below_.close(); }
+  // num_connections() includes connections to other workers.
 
  private:
   int there(int worker) const noexcept { return workers_[static_cast<std::size_t>(worker)]; }
 
-  Transport& below_;
   const std::pmr::vector<int> workers_;
   const int me_;
 };

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/net/forwarding_transport.hpp"
 #include "core/net/in_process.hpp"
 #include "core/net/shm/shm_transport.hpp"
 #include "tests/unit/counting_memory.hpp"
@@ -75,6 +76,24 @@ class Sharing final : public TransportFixture {
   std::vector<std::unique_ptr<ShmTransport>> made_;
 };
 
+// As a transport whose worker 1 has been rejected by worker 0.
+class Rejected final : public ForwardingTransport {
+ public:
+  explicit Rejected(Transport& below) noexcept : ForwardingTransport(below) {}
+  bool rejected(int worker) const noexcept override { return worker == 0; }
+};
+
+void a_rejection_by_a_peer_is_reported(void**) {
+  CountingMemory memory;
+  const auto network = make_counted<InProcessNetwork>(*memory, 2, std::size_t{1} << 16);
+  Transport* below = nullptr;
+  assert_true(network->join(1, &below).ok());
+  Rejected rejected(*below);
+  ShmTransport transport(*memory, rejected, {});
+  assert_true(transport.rejected(0));
+  transport.close();
+}
+
 }  // namespace
 }  // namespace dist
 
@@ -89,7 +108,7 @@ int main() {
   TransportSuite mixed{
       "mixed", [](int n, std::size_t credit) { return std::make_unique<Sharing>(n, credit, true, false); },
       kSeed};
-  std::vector<CMUnitTest> tests;
+  std::vector<CMUnitTest> tests = {cmocka_unit_test(a_rejection_by_a_peer_is_reported)};
   for (TransportSuite* suite : {&reading, &copying, &mixed}) {
     suite->senders_know_receives = suite == &mixed;  // workers 0 and 1 do not share memory
     for (const CMUnitTest& each : tests_of(*suite)) tests.push_back(each);

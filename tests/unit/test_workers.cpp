@@ -15,6 +15,7 @@
 
 #include "core/collective/worker_collective.hpp"
 #include "core/kernel/fp_environment.hpp"
+#include "core/net/forwarding_transport.hpp"
 #include "core/net/in_process.hpp"
 #include "tests/unit/exchange_cases.hpp"
 #include "tests/unit/worker_cluster.hpp"
@@ -210,38 +211,18 @@ void who_cannot_be_understood_is_named(void**) {
 
 // The transport of a worker that stood still: once worker 2 is lost, it takes some time until it knows that it has been
 // given up.
-class LateTransport final : public Transport {
+class LateTransport final : public ForwardingTransport {
  public:
-  explicit LateTransport(Transport& inner) noexcept : inner_(inner) {}
+  explicit LateTransport(Transport& below) noexcept : ForwardingTransport(below) {}
 
   bool up_to_date() const noexcept override {
-    if (!inner_.lost(2)) return true;
+    if (!below_.lost(2)) return true;
     ++asked_;
     return false;
   }
   bool given_up() const noexcept override { return asked_ > 5; }
 
-  int num_workers() const noexcept override { return inner_.num_workers(); }
-  int me() const noexcept override { return inner_.me(); }
-  std::size_t credit() const noexcept override { return inner_.credit(); }
-  void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
-            Transfer& transfer) noexcept override {
-    inner_.send(to, key, data, bytes, transfer);
-  }
-  void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
-               Transfer& transfer) noexcept override {
-    inner_.receive(from, key, data, bytes, transfer);
-  }
-  void cancel(Transfer& transfer) noexcept override { inner_.cancel(transfer); }
-  void forget(uint32_t generation, uint32_t run) noexcept override { inner_.forget(generation, run); }
-  void progress() noexcept override { inner_.progress(); }
-  bool lost(int worker) const noexcept override { return inner_.lost(worker); }
-  int num_connections() const noexcept override { return inner_.num_connections(); }
-  void listen(TransportListener* listener) noexcept override { inner_.listen(listener); }
-  void close() noexcept override { inner_.close(); }
-
  private:
-  Transport& inner_;
   mutable std::atomic<int> asked_{0};
 };
 

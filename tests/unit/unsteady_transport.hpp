@@ -12,12 +12,12 @@
 #include <random>
 #include <vector>
 
-#include "core/net/transport.hpp"
+#include "core/net/forwarding_transport.hpp"
 #include "tests/unit/transport_suite.hpp"
 
 namespace dist {
 
-class UnsteadyTransport final : public Transport {
+class UnsteadyTransport final : public ForwardingTransport {
  public:
   // What all workers' transports have in common.
   struct Fate {
@@ -27,11 +27,8 @@ class UnsteadyTransport final : public Transport {
   };
 
   UnsteadyTransport(Transport& inner, Fate& fate, uint64_t seed) noexcept
-      : inner_(inner), fate_(fate), random_(seed) {}
+      : ForwardingTransport(inner), fate_(fate), random_(seed) {}
 
-  int num_workers() const noexcept override { return inner_.num_workers(); }
-  int me() const noexcept override { return inner_.me(); }
-  std::size_t credit() const noexcept override { return inner_.credit(); }
   void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
             Transfer& transfer) noexcept override {
     if (fate_.messages.fetch_add(1) == fate_.lose_at) fate_.victim->close();
@@ -52,7 +49,7 @@ class UnsteadyTransport final : public Transport {
         held = true;
       }
     }
-    if (!held) return inner_.cancel(transfer);
+    if (!held) return below_.cancel(transfer);
     transfer.finish(Transfer::End::kCancelled);
     tell();
   }
@@ -70,22 +67,17 @@ class UnsteadyTransport final : public Transport {
       }
       held_.resize(kept);
     }
-    inner_.progress();
+    below_.progress();
   }
-  void forget(uint32_t generation, uint32_t run) noexcept override { inner_.forget(generation, run); }
-  bool lost(int worker) const noexcept override { return inner_.lost(worker); }
-  bool left(int worker) const noexcept override { return inner_.left(worker); }
-  bool rejected(int worker) const noexcept override { return inner_.rejected(worker); }
-  int num_connections() const noexcept override { return inner_.num_connections(); }
   void listen(TransportListener* listener) noexcept override {
     {
       const std::scoped_lock lock(telling_);
       listener_ = listener;
     }
-    inner_.listen(listener);
+    below_.listen(listener);
   }
   void close() noexcept override {
-    inner_.close();
+    below_.close();
     const std::scoped_lock lock(mutex_);
     // They end as the transport says.
     for (const Held& each : held_) begin(each);
@@ -108,9 +100,9 @@ class UnsteadyTransport final : public Transport {
   void begin(const Held& held) noexcept {
     const Transfer::Message& m = held.message;
     if (held.sends) {
-      inner_.send(m.worker, m.key, m.data, m.bytes, *held.transfer);
+      below_.send(m.worker, m.key, m.data, m.bytes, *held.transfer);
     } else {
-      inner_.receive(m.worker, m.key, m.data, m.bytes, *held.transfer);
+      below_.receive(m.worker, m.key, m.data, m.bytes, *held.transfer);
     }
   }
   void tell() noexcept {
@@ -118,7 +110,6 @@ class UnsteadyTransport final : public Transport {
     if (listener_ != nullptr) listener_->happened();
   }
 
-  Transport& inner_;
   Fate& fate_;
   std::mutex mutex_;
   std::mt19937_64 random_;

@@ -18,8 +18,8 @@ constexpr int kCopy = -3;  // the same for a Copy
 }  // namespace
 
 ShmTransport::ShmTransport(Memory& memory, Transport& below, const Options& options)
-    : memory_(memory),
-      below_(below),
+    : ForwardingTransport(below),
+      memory_(memory),
       options_(options),
       credit_(*options.refuses != '\0' ? below.credit() : std::min(below.credit(), shm::Layout::kMostCredit)),
       peers_(&memory),

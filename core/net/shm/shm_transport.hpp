@@ -27,13 +27,13 @@
 #include "core/base/os/file.hpp"
 #include "core/base/os/local_socket.hpp"
 #include "core/base/os/thread.hpp"
+#include "core/net/forwarding_transport.hpp"
 #include "core/net/shm/introduction.hpp"
 #include "core/net/shm/link.hpp"
-#include "core/net/transport.hpp"
 
 namespace dist {
 
-class ShmTransport final : public Transport, private TransportListener {
+class ShmTransport final : public ForwardingTransport, private TransportListener {
  public:
   struct Options {
     char refuses[48] = "";  // why this worker does not use shared memory; "": it does
@@ -45,8 +45,6 @@ class ShmTransport final : public Transport, private TransportListener {
   // It must have been closed.
   ~ShmTransport();
 
-  int num_workers() const noexcept override { return below_.num_workers(); }
-  int me() const noexcept override { return below_.me(); }
   std::size_t credit() const noexcept override { return credit_; }
   void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
             Transfer& transfer) noexcept override;
@@ -55,11 +53,7 @@ class ShmTransport final : public Transport, private TransportListener {
   void cancel(Transfer& transfer) noexcept override;
   void forget(uint32_t generation, uint32_t run) noexcept override;
   void progress() noexcept override;
-  bool up_to_date() const noexcept override { return below_.up_to_date(); }
-  bool given_up() const noexcept override { return below_.given_up(); }
-  bool reaches_others() const noexcept override { return below_.reaches_others(); }
   bool lost(int worker) const noexcept override;
-  bool left(int worker) const noexcept override { return below_.left(worker); }
   void why_lost(int worker, char* text, std::size_t size) const noexcept override;
   int num_connections() const noexcept override;
   void listen(TransportListener* listener) noexcept override;
@@ -175,7 +169,6 @@ class ShmTransport final : public Transport, private TransportListener {
   bool note_changes() noexcept;
 
   Memory& memory_;
-  Transport& below_;
   const Options options_;
   const std::size_t credit_;
   std::pmr::deque<Peer> peers_;
