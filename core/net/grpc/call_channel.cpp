@@ -13,7 +13,6 @@
 namespace dist::grpc_link {
 namespace {
 
-constexpr int64_t kRetryNs = 100'000'000;
 constexpr char kEnded[] = "the client has been closed";
 
 // The cause comes before what gRPC reports, which is less exact.
@@ -145,16 +144,13 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
     const std::scoped_lock line_lock(line->mutex);
     line->retry_ns = 0;
     if (line->closed || line->link != nullptr || line->connecting || line->waiting.empty()) return;
-    const std::scoped_lock lock(mutex_);
-    if (stopping_) return;
     if (hosts.empty()) {
       if (!found.why.empty())
         line->why = line->name + " cannot be reached: its host name does not resolve: " + found.why;
       line->retry_ns = steady_now_ns() + kRetryNs;
-      changed_ = true;
-      return woken_.notify_all();
+      return wake();
     }
-    ++links_;
+    if (!begin_link()) return;
     line->connecting = true;
     if (line->route.hosts != hosts) replaced = std::move(line->route.channel);
     route = {line->route.channel, std::move(hosts)};
@@ -162,6 +158,7 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
   retire(std::move(replaced));
   if (route.channel == nullptr) route.channel = make_channel(config_, line->address, found.list);
   const auto link = std::make_shared<ClientLink>(*this, route.channel);
+  link->host = host_of(line->address);
   link->hosts = route.hosts;
   link->purpose = Purpose::kCalls;
   link->stage = Link::Stage::kAnswer;
@@ -169,6 +166,7 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
   link->line = line;
   link->prepare();
   say_hello(*link);
+  keep_unproven(link);
   bool closed = false;
   {
     const std::scoped_lock line_lock(line->mutex);
@@ -176,35 +174,11 @@ void Calls::connect(const std::shared_ptr<CallLine>& line) noexcept {
     line->link = link;
     closed = line->closed;
     if (!closed) line->route = route;
-    const std::scoped_lock lock(mutex_);
-    unproven_.push_back(link);
-    changed_ = true;
-    woken_.notify_all();
   }
   link->start();
   if (!closed) return;
   link->end("");
   retire(std::move(route.channel));
-}
-
-// Keeps the channel alive: gRPC's own thread must not destroy a link that holds the last reference, because
-// if no other channel is left, gRPC would wait there for that thread to end.
-void Calls::retire(std::shared_ptr<grpc::Channel> channel) noexcept {
-  if (channel == nullptr) return;
-  const std::scoped_lock lock(mutex_);
-  retired_.push_back(std::move(channel));
-  changed_ = true;
-  woken_.notify_all();
-}
-
-// Releases the channels that no link uses any more and that are not connecting; at the end, all of them.
-void Calls::let_retired_go(bool all) noexcept {
-  std::vector<std::shared_ptr<grpc::Channel>> gone;
-  {
-    const std::scoped_lock lock(mutex_);
-    gone = all ? std::exchange(retired_, {}) : take_idle(retired_);
-  }
-  release(std::move(gone));
 }
 
 // The line's lock must be held.

@@ -11,13 +11,6 @@
 #include "core/net/grpc/calls.hpp"
 
 namespace dist::grpc_link {
-namespace {
-
-// Limit for links that have not been authenticated yet.
-constexpr std::ptrdiff_t kMostStrangers = 64;
-
-}  // namespace
-
 // ---- The client's side ----
 
 void Calls::say_hello(Link& link) {
@@ -85,36 +78,6 @@ std::string Calls::took_verdict(Link& link, std::span<const std::byte> message) 
 
 // ---- The server's side ----
 
-grpc::ServerGenericBidiReactor* Calls::accept(grpc::GenericCallbackServerContext* context) {
-  if (context->method() != kMethod)
-    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "only libdist can connect here"});
-  std::shared_ptr<ServerLink> link;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this server is shutting down"});
-    const auto strangers = std::count_if(unproven_.begin(), unproven_.end(),
-                                         [](const LinkRef& each) { return !each->outgoing; });
-    if (strangers >= kMostStrangers)
-      return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unauthenticated connections"});
-    ++links_;
-    link = std::make_shared<ServerLink>(*this, context);
-    link->born_ns = steady_now_ns();
-    link->connection = context->peer();
-    unproven_.push_back(link);
-    changed_ = true;
-    woken_.notify_all();
-  }
-  link->start();
-  return link.get();
-}
-
-// The link has been accepted, has been refused, or has ended.
-void Calls::proven(const Link& link) noexcept {
-  LinkRef kept;
-  const std::scoped_lock lock(mutex_);
-  kept = take_out(unproven_, link);
-}
-
 // Returns what is wrong with a hello, before any proof. Empty if it is acceptable.
 std::string Calls::why_not(const Hello& hello) const {
   if (hello.protocol != kProtocol) {
@@ -143,12 +106,7 @@ std::string Calls::took_hello(Link& link, std::span<const std::byte> message) no
   copy_text(answer.version, config_.version.c_str());
   const std::string refusal = why_not(hello);
   if (!refusal.empty()) {
-    bool ends;
-    {
-      const std::scoped_lock lock(mutex_);
-      ends = stopping_;
-    }
-    complete_refusal(config_.secret, message, refusal, !ends, &answer);
+    complete_refusal(config_.secret, message, refusal, !stopping(), &answer);
     link.refused = true;
     put(link, answer);
     link.end_after_writes(refusal);

@@ -14,8 +14,6 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr std::size_t kMostTextBytes = 1023;
-// How long a client waits for a server before it begins to look for the reason why there is no answer.
-constexpr int64_t kProbeAfterNs = 300'000'000;
 
 // A text sent as the reason of a failed call.
 class TextParts final : public CallParts {
@@ -89,22 +87,17 @@ class Calls::Served final : public IncomingCall {
 };
 
 Calls::Calls(Memory& memory, Config config, const CallLimits& limits, CallHandler* handler)
-    : memory_(memory),
-      config_(std::move(config)),
+    : LinkOwner(
+          std::move(config),
+          [this](int) {
+            if (handler_ != nullptr) handler_->wrong_secret();
+          },
+          [](int) {},
+          [this](uint64_t number, const std::string& cause, bool final) { probed(number, cause, final); }),
+      memory_(memory),
       limits_(limits),
       pool_(make_counted<MessagePool>(memory)),
-      handler_(handler),
-      service_(*this),
-      incoming_([this](int) {
-        if (handler_ != nullptr) handler_->wrong_secret();
-      }),
-      prober_(
-          {config_.credentials(), "", config_.secret},
-          [this](uint64_t number, const std::string& cause, bool final) { probed(number, cause, final); }),
-      names_([this] {
-        named_ = true;
-        wake();
-      }) {}
+      handler_(handler) {}
 
 Calls::~Calls() = default;
 
@@ -113,36 +106,20 @@ std::string Calls::start() {
   if (handler_ != nullptr) {
     std::string why;
     const std::vector<std::string> addresses = listening_addresses(config_, &why);
-    if (addresses.empty()) return why;
-    grpc::ServerBuilder builder;
-    if (why = incoming_.listen(config_, addresses, builder); !why.empty()) return why;
-    builder.RegisterCallbackGenericService(&service_);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return why_not_started(config_);
+    if (!addresses.empty()) why = listen_on(addresses);
+    if (!why.empty()) return why;
   }
-  if ((server_ != nullptr && !incoming_.start()) || !watcher_.start(watch_main, this).ok()) {
-    incoming_.stop();
-    if (server_ != nullptr) server_->Shutdown();
-    return "the system cannot create another thread or descriptor";
-  }
-  watcher_.name("dist-calls");
-  return "";
+  return start_thread("dist-calls");
 }
 
 void Calls::stop() noexcept {
   const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
+  stop_thread();
   std::vector<std::shared_ptr<CallLine>> lines;
-  std::vector<LinkRef> links;
   {
     const std::scoped_lock lock(mutex_);
-    stopping_ = true;
-    changed_ = true;
     lines = lines_;
-    links = unproven_;
-    woken_.notify_all();
   }
-  watcher_.join();
-  prober_.stop();
   for (const auto& line : lines) {
     LinkRef link;
     {
@@ -153,12 +130,8 @@ void Calls::stop() noexcept {
     }
     if (link != nullptr) link->end_after_writes("");
   }
-  for (const LinkRef& link : links) link->end("");
-  links.clear();
-  {
-    std::unique_lock lock(mutex_);
-    woken_.wait_until(lock, until, [&] { return links_ == 0; });
-  }
+  for (const LinkRef& link : unproven()) link->end("");
+  (void)wait_for_links(until);
   for (const auto& line : lines) {
     LinkRef link;
     {
@@ -168,14 +141,8 @@ void Calls::stop() noexcept {
     if (link != nullptr) link->end("");
   }
   lines.clear();
-  incoming_.stop();
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-  {
-    std::unique_lock lock(mutex_);
-    woken_.wait(lock, [&] { return links_ == 0; });
-  }
-  server_.reset();
-  let_retired_go(true);
+  stop_server();
+  free_all();
 }
 
 std::string Calls::took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept {
@@ -308,106 +275,42 @@ void Calls::in_over(const std::shared_ptr<CallLine>& line) noexcept {
   std::erase(lines_, line);
 }
 
-void Calls::destroyed() noexcept {
-  const std::scoped_lock lock(mutex_);
-  --links_;
-  woken_.notify_all();
-}
-
-// ---- Periodic work: heartbeats, leases, retries, and closing links that have not been authenticated ----
-
-void* Calls::watch_main(void* self) {
-  block_async_signals();
-  static_cast<Calls*>(self)->watch();
-  return nullptr;
-}
-
-void Calls::wake() noexcept {
-  const std::scoped_lock lock(mutex_);
-  changed_ = true;
-  woken_.notify_all();
-}
-
-void Calls::watch() noexcept {
-  const int64_t beat = std::max<int64_t>(config_.lease_ns / 5, 1);
-  int64_t next_beat = 0;
-  int64_t due = steady_now_ns();
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    changed_ = false;
-    lock.unlock();
-    const int64_t now = steady_now_ns();
-    // A process that did not run has received nothing, even if its peers sent heartbeats.
-    const bool paused = now - due > beat;
-    const bool beats = now >= next_beat;
-    if (beats) next_beat = now + beat;
-    due = std::min(next_beat, look(now, paused, beats));
-    lock.lock();
-    const int64_t left = std::max<int64_t>(due - steady_now_ns(), 0);
-    woken_.wait_for(lock, std::chrono::nanoseconds(left), [&] { return stopping_ || changed_; });
-    if (changed_) due = std::max(due, steady_now_ns());
-  }
-}
-
-// Returns when there will be work again. Links that it holds are released without a lock.
-int64_t Calls::look(int64_t now, bool paused, bool beats) noexcept {
-  const int64_t within = prove_within_ns(config_.lease_ns);
+// Heartbeats, leases and retries.
+int64_t Calls::look(const Turn& turn) noexcept {
+  const int64_t now = turn.now_ns;
   int64_t next = INT64_MAX;
-  const bool named = named_.exchange(false);
   std::vector<std::shared_ptr<CallLine>> lines;
-  std::vector<LinkRef> late;
   {
     const std::scoped_lock lock(mutex_);
     lines = lines_;
-    for (const LinkRef& each : unproven_) {
-      if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
-      const int64_t until = each->born_ns + within;
-      if (now >= until) {
-        late.push_back(each);
-      } else {
-        next = std::min(next, until);
-      }
-    }
   }
-  for (const LinkRef& each : late) each->end("it did not authenticate in time");
-  let_retired_go(false);
   for (const auto& line : lines) {
     LinkRef link;
-    LinkRef tries;
     bool again = false;
     bool ask = false;
     {
       const std::scoped_lock lock(line->mutex);
-      again = line->retry_ns != 0 && (named || now >= line->retry_ns);
+      again = line->retry_ns != 0 && (turn.named || now >= line->retry_ns);
       if (line->retry_ns != 0 && !again) next = std::min(next, line->retry_ns);
       if (line->link != nullptr && line->link->stage == Link::Stage::kOpen) link = line->link;
-      if (line->link != nullptr && line->link->stage == Link::Stage::kAnswer && !line->serves)
-        tries = line->link;
-      // A server that does not answer is probed before the attempt fails, because deadlines may be short.
-      if (const int64_t due = tries == nullptr ? 0 : std::max(tries->born_ns + kProbeAfterNs, line->probe_ns);
-          due != 0 && !line->closed) {
+      const bool tries = line->link != nullptr && line->link->stage == Link::Stage::kAnswer;
+      if (tries && !line->serves && !line->closed) {
+        const int64_t due = std::max(line->link->born_ns + kProbeAfterNs, line->probe_ns);
         ask = now >= due;
         if (ask) line->probe_ns = now + kProbeAgainNs;
         next = std::min(next, ask ? line->probe_ns : due);
       }
-      if (link != nullptr && beats) line->queue.put({.kind = FrameKind::kBeat});
+      if (link != nullptr && turn.beats) line->queue.put({.kind = FrameKind::kBeat});
     }
     if (again) connect(line);
     if (ask) prober_.ask(line->number, line->address);
-    if (tries != nullptr && !is_ip_address(host_of(line->address))) {
-      if (names_.moved(host_of(line->address), tries->hosts)) {
-        tries->end("its host name resolves to another address now");
-      } else {
-        next = std::min(next, now + Names::kAgainNs);
-      }
-    }
     if (link == nullptr) continue;
-    if (paused) line->heard_ns.store(now, std::memory_order_relaxed);
+    if (turn.paused) line->heard_ns.store(now, std::memory_order_relaxed);
     const int64_t until = line->heard_ns.load(std::memory_order_relaxed) + config_.lease_ns;
     next = std::min(next, until);
     if (now >= until) {
       silent(*line, *link);
-    } else if (beats) {
+    } else if (turn.beats) {
       link->flush();
     }
   }

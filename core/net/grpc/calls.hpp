@@ -3,15 +3,11 @@
 // each server that it calls itself. A line has at most one link at a time, which begins with the handshake of
 // hello.hpp and then carries the frames of call_frames.hpp.
 //
-// Lock order: a line's lock, the network's, a link's or a queue's. None of them is held while a link is
-// started, flushed or ended, or while the handler is called.
+// Lock order: a line's lock, that of the lines, those of LinkOwner, a link's or a queue's. None of them is held while a
+// link is started, flushed or ended, or while the handler is called.
 #pragma once
 
-#include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/server.h>
-
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,20 +16,14 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/base/os/thread.hpp"
 #include "core/net/calls.hpp"
 #include "core/net/grpc/call_frames.hpp"
-#include "core/net/grpc/channels.hpp"
-#include "core/net/grpc/config.hpp"
-#include "core/net/grpc/link.hpp"
-#include "core/net/grpc/listener.hpp"
-#include "core/net/grpc/names.hpp"
-#include "core/net/grpc/probe.hpp"
+#include "core/net/grpc/link_owner.hpp"
 #include "core/net/grpc/reasons.hpp"
 
 namespace dist::grpc_link {
 
-class Calls final : public CallNetwork, public LinkUser {
+class Calls final : public CallNetwork, public LinkOwner {
  public:
   // If `handler` is NULL, it does not listen.
   Calls(Memory& memory, Config config, const CallLimits& limits, CallHandler* handler);
@@ -44,44 +34,29 @@ class Calls final : public CallNetwork, public LinkUser {
   // No channel may be left. Responses that have been given are sent first, for at most the lease.
   void stop() noexcept;
 
-  int port() const noexcept override { return incoming_.port(); }
+  int port() const noexcept override { return LinkOwner::port(); }
   CallChannel* open(const char* address) noexcept override;
   void close(CallChannel* channel) noexcept override;
 
   std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept override;
   bool more(Link& link) noexcept override;
   void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept override;
-  void destroyed() noexcept override;
 
  private:
   friend struct CallLine;
   class Channel;
   class Served;
-  class Service final : public grpc::CallbackGenericService {
-   public:
-    explicit Service(Calls& owner) noexcept : owner_(owner) {}
-    grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
-      return owner_.accept(context);
-    }
-
-   private:
-    Calls& owner_;
-  };
 
   // ---- call_handshake.cpp: how links begin ----
   void say_hello(Link& link);
   std::string took_answer(Link& link, std::span<const std::byte> message) noexcept;
   std::string took_verdict(Link& link, std::span<const std::byte> message) noexcept;
-  grpc::ServerGenericBidiReactor* accept(grpc::GenericCallbackServerContext* context);
   std::string why_not(const Hello& hello) const;
   std::string took_hello(Link& link, std::span<const std::byte> message) noexcept;
   std::string took_proof(const LinkRef& link, std::span<const std::byte> message) noexcept;
-  void proven(const Link& link) noexcept;
 
   // ---- call_channel.cpp: the client ----
   void connect(const std::shared_ptr<CallLine>& line) noexcept;
-  void retire(std::shared_ptr<grpc::Channel> channel) noexcept;
-  void let_retired_go(bool all) noexcept;
   void answered(CallLine& line, CallReceiver::Event& event) noexcept;
   void out_over(const std::shared_ptr<CallLine>& line, const LinkRef& link, const std::string& why,
                 const std::string& status) noexcept;
@@ -95,37 +70,18 @@ class Calls final : public CallNetwork, public LinkUser {
   void refuse(CallLine& line, uint64_t id, dist_status code, const std::string& text) noexcept;
   void in_over(const std::shared_ptr<CallLine>& line) noexcept;
 
-  static void* watch_main(void* self);
-  void watch() noexcept;
-  int64_t look(int64_t now, bool paused, bool beats) noexcept;
+  int64_t look(const Turn& turn) noexcept override;
   void silent(CallLine& line, Link& link) noexcept;
-  void wake() noexcept;
 
   Memory& memory_;
-  const Config config_;
   const CallLimits limits_;
   const Ref<MessagePool> pool_;
   CallHandler* const handler_;
   Identity incarnation_{};
 
-  Service service_;
-  Listener incoming_;
-  std::unique_ptr<grpc::Server> server_;
-  Thread watcher_;
-  Prober prober_;
-
   std::mutex mutex_;
-  std::condition_variable woken_;
   std::vector<std::shared_ptr<CallLine>> lines_;
-  std::vector<LinkRef> unproven_;
-  std::vector<std::shared_ptr<grpc::Channel>> retired_;
-  bool changed_ = false;  // the watcher may have work to do
-  bool stopping_ = false;
-  int links_ = 0;  // number of links that exist
   uint64_t last_line_ = 0;
-
-  std::atomic<bool> named_{false};  // a lookup has ended since the watcher last ran
-  Names names_;                     // destroyed first, because its thread calls wake()
 };
 
 // The calls with one client or one server.

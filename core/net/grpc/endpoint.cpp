@@ -16,20 +16,15 @@ constexpr char kBroke[] = " was killed or its connection broke";
 }  // namespace
 
 Endpoint::Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers)
-    : memory_(memory),
-      config_(std::move(config)),
-      carriers_(std::move(carriers)),
-      service_(*this),
-      incoming_([this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); },
-                [this](int from) { ended_unproven(from); }),
-      prober_({config_.credentials(), host_of(config_.address(config_.me)), config_.secret, config_.me},
-              [this](uint64_t peer, const std::string& cause, bool final) {
-                probed(at(static_cast<int>(peer)), cause, final);
-              }),
-      names_([this] {
-        named_ = true;
-        wake();
-      }) {
+    : LinkOwner(
+          std::move(config),
+          [this](int from) { note_stranger(from, "did not prove that it knows this job's secret"); },
+          [this](int from) { ended_unproven(from); },
+          [this](uint64_t peer, const std::string& cause, bool final) {
+            probed(at(static_cast<int>(peer)), cause, final);
+          }),
+      memory_(memory),
+      carriers_(std::move(carriers)) {
   ClusterDigest digest;
   for (const std::string& address : config_.addresses) {
     digest.add(address);
@@ -57,23 +52,14 @@ std::string Endpoint::start() {
   if (carriers_ != nullptr && !is_any_address(host_of(addresses.front()))) {
     carrier_host_ = host_of(addresses.front());
   }
-  grpc::ServerBuilder builder;
-  if (why = incoming_.listen(config_, addresses, builder); !why.empty()) return why;
-  builder.RegisterCallbackGenericService(&service_);
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr) return why_not_started(config_);
+  if (why = listen_on(addresses); !why.empty()) return why;
   if (carriers_ != nullptr) why = carriers_->open(carrier_host_, config_.lease_ns);
   if (!why.empty()) {
-    server_->Shutdown();
+    stop_server();
     return why;
   }
   looked_ns_ = boot_now_ns();
-  if (!incoming_.start() || !watcher_.start(watch_main, this).ok()) {
-    incoming_.stop();
-    server_->Shutdown();
-    return "the system cannot create another thread or descriptor";
-  }
-  watcher_.name("dist-lease");
+  if (why = start_thread("dist-lease"); !why.empty()) return why;
   answered_ns_ = steady_now_ns();
   if (!hub()) begin_control();
   return "";
@@ -426,12 +412,6 @@ void Endpoint::over_data(const LinkRef& link, const std::string& why, const std:
     return leave_if_done();
   }
   cannot_reach(peer, why.empty() ? status : why, false);
-}
-
-void Endpoint::destroyed() noexcept {
-  const std::scoped_lock lock(waking_);
-  --links_;
-  woken_.notify_all();
 }
 
 }  // namespace dist::grpc_link

@@ -3,15 +3,12 @@
 // worker 0 tracks who has joined and who is alive. Data links are made on demand, to workers that have
 // joined.
 //
-// Lock order: a peer's lock (of its sending or its receiving half), the members' lock, a link's or a queue's.
+// Lock order: a peer's lock (of its sending or its receiving half), the members' lock, that of LinkOwner, a link's or a
+// queue's.
 // None of them is held while a link is started, flushed or ended, or while the listener is called.
 #pragma once
 
-#include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/server.h>
-
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -22,22 +19,16 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/base/os/thread.hpp"
 #include "core/net/forming.hpp"
-#include "core/net/grpc/channels.hpp"
-#include "core/net/grpc/config.hpp"
 #include "core/net/grpc/inbox.hpp"
-#include "core/net/grpc/link.hpp"
-#include "core/net/grpc/listener.hpp"
-#include "core/net/grpc/names.hpp"
+#include "core/net/grpc/link_owner.hpp"
 #include "core/net/grpc/outbox.hpp"
-#include "core/net/grpc/probe.hpp"
 #include "core/net/grpc/reasons.hpp"
 #include "core/net/transport.hpp"
 
 namespace dist::grpc_link {
 
-class Endpoint final : public Transport, public LinkUser, public CarrierUser {
+class Endpoint final : public Transport, public LinkOwner, public CarrierUser {
  public:
   // If `carriers` is NULL, gRPC carries everything itself.
   Endpoint(Memory& memory, Config config, std::unique_ptr<Carriers> carriers = nullptr);
@@ -49,8 +40,6 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   // With `known`, this worker will come back in another endpoint, to form a generation. Further calls have no
   // effect.
   void stop(Parting* known = nullptr) noexcept;
-  // The port that it listens on.
-  int port() const noexcept { return incoming_.port(); }
 
   int num_workers() const noexcept override { return static_cast<int>(peers_.size()); }
   int me() const noexcept override { return config_.me; }
@@ -81,7 +70,6 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::string took(const LinkRef& link, std::span<const grpc::Slice> message) noexcept override;
   bool more(Link& link) noexcept override;
   void over(const LinkRef& link, const std::string& why, const std::string& status) noexcept override;
-  void destroyed() noexcept override;
   bool carried(const LinkRef& link, const Carrier& carrier) noexcept override;
   std::string took_carried(const LinkRef& link, std::span<const std::byte> piece) noexcept override;
   bool next_apart(Link& link, Piece* piece) noexcept override;
@@ -155,18 +143,7 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
     std::atomic<bool> gone{false};
   };
 
-  class Service final : public grpc::CallbackGenericService {
-   public:
-    explicit Service(Endpoint& owner) noexcept : owner_(owner) {}
-    grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
-
-   private:
-    Endpoint& owner_;
-  };
   class ControlTaker;
-
-  // Time until another attempt to reach a peer.
-  static constexpr int64_t kRetryNs = 100'000'000;
 
   bool hub() const noexcept { return config_.me == 0; }
   // Whether this worker leaves and will not come back in another endpoint. Another job's worker may be next at its
@@ -178,7 +155,6 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   Peer& at(int worker) noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   const Peer& at(int worker) const noexcept { return peers_[static_cast<std::size_t>(worker)]; }
   void tell() noexcept;
-  void wake() noexcept;
 
   // ---- endpoint.cpp ----
   void begin_out(Peer& peer) noexcept;
@@ -202,8 +178,6 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void stranger_over(Link& link) noexcept;
   void note_stranger(int claimed, const std::string& what) noexcept;
   std::string admit(const LinkRef& link, const Hello& hello, Verdict::Answer* answer) noexcept;
-  grpc::ServerGenericBidiReactor* accept(grpc::GenericCallbackServerContext* context);
-  void proven(const Link& link) noexcept;
 
   // ---- meeting.cpp: the carriers of data links ----
   bool carries(const Link& link) const noexcept {
@@ -262,17 +236,11 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   void take_formed(const Frame& frame, const std::byte* data) noexcept;
 
   // ---- watch.cpp: periodic work ----
-  static void* watch_main(void* self);
-  void watch() noexcept;
-  int64_t look(int64_t now, bool paused) noexcept;
-  int64_t tries_since_ns_of(const Peer& peer) const noexcept;
-  void retry_if_moved(int64_t now, int64_t* next) noexcept;
-  void let_retired_go() noexcept;
+  int64_t look(const Turn& turn) noexcept override;
   void doubt(int64_t gap_ns) noexcept;
   void trust_if_answered() noexcept;
 
   Memory& memory_;
-  const Config config_;
   Digest cluster_{};
   Identity incarnation_{};
   std::deque<Peer> peers_;
@@ -285,7 +253,6 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::atomic<bool> is_given_up_{false};    // peers have given up this worker
 
   mutable std::mutex members_;
-  std::vector<LinkRef> unproven_;
   int64_t control_retry_ns_ = 0;
   bool refused_ = false;
   bool given_up_ = false;  // by worker 0, before the generation was formed: there will be another network
@@ -305,25 +272,8 @@ class Endpoint final : public Transport, public LinkUser, public CarrierUser {
   std::mutex making_;
   std::vector<CarrierRef> made_;  // carriers whose threads have not been joined
 
-  Service service_;
-  Listener incoming_;
-  std::unique_ptr<grpc::Server> server_;
-  Thread watcher_;
-  Prober prober_;
-
-  std::mutex waking_;
-  std::condition_variable woken_;
-  uint64_t changes_ = 0;  // counter of events that threads wait for
-  bool stopping_ = false;
-  int links_ = 0;  // number of links that exist
-
   std::mutex listening_;
   TransportListener* listener_ = nullptr;
-
-  std::mutex retiring_;
-  std::vector<std::shared_ptr<grpc::Channel>> retired_;  // channels that have been replaced
-  std::atomic<bool> named_{false};                       // a lookup has ended since the watcher last ran
-  Names names_;                                          // destroyed first, because its thread calls wake()
 };
 
 }  // namespace dist::grpc_link

@@ -210,11 +210,7 @@ dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why)
   const int64_t begin_ns = steady_now_ns();
   int64_t looked_ns = begin_ns;
   for (;;) {
-    uint64_t seen;
-    {
-      const std::scoped_lock lock(waking_);
-      seen = changes_;
-    }
+    const uint64_t seen = changes();
     const int64_t now = steady_now_ns();
     if (now - std::exchange(looked_ns, now) >= doubtful_ns()) stood_still(now);
     dist_status looked = hub() ? look_as_leader(wanted, now - begin_ns, why) : look_for_leader(now, why);
@@ -239,8 +235,7 @@ dist_status Endpoint::form(const Forming& wanted, Formed* out, std::string* why)
       *why = known.empty() ? "worker 0 has not announced the members" : known;
       return DIST_DEADLINE_EXCEEDED;
     }
-    std::unique_lock lock(waking_);
-    woken_.wait_for(lock, std::chrono::nanoseconds(kSliceNs), [&] { return changes_ != seen; });
+    (void)wait_for_change(seen, std::chrono::steady_clock::now() + std::chrono::nanoseconds(kSliceNs));
   }
 }
 

@@ -30,23 +30,20 @@ LinkRef Endpoint::make_client(Peer& peer, Purpose purpose, std::string* why) {
   Route& route = purpose == Purpose::kControl ? control_route_ : peer.route;
   std::vector<std::string> hosts = sorted(found.list);
   if (route.channel == nullptr || route.hosts != hosts) {
-    const Route before = std::exchange(route, {make_channel(config_, address, found.list), std::move(hosts)});
-    const std::scoped_lock lock(retiring_);
-    if (before.channel != nullptr) retired_.push_back(before.channel);
+    retire(std::move(route.channel));
+    route = {make_channel(config_, address, found.list), std::move(hosts)};
   }
-  {
-    const std::scoped_lock lock(waking_);
-    ++links_;
-  }
+  if (!begin_link()) return nullptr;
   auto link = std::make_shared<ClientLink>(*this, route.channel);
+  link->host = host_of(address);
   link->hosts = route.hosts;
   link->purpose = purpose;
   link->peer = peer.number;
   link->stage = Link::Stage::kAnswer;
   link->born_ns = steady_now_ns();
   link->prepare();
+  keep_unproven(link);
   const std::scoped_lock lock(members_);
-  unproven_.push_back(link);
   say_hello(*link, peer.known ? peer.incarnation : kNobody);
   return link;
 }
@@ -141,46 +138,6 @@ std::string Endpoint::took_verdict(const LinkRef& link, std::span<const std::byt
 }
 
 // ---- The server's side ----
-
-grpc::ServerGenericBidiReactor* Endpoint::Service::CreateReactor(
-    grpc::GenericCallbackServerContext* context) {
-  return owner_.accept(context);
-}
-
-grpc::ServerGenericBidiReactor* Endpoint::accept(grpc::GenericCallbackServerContext* context) {
-  if (context->method() != kMethod) {
-    return new Refusal({grpc::StatusCode::UNIMPLEMENTED, "only libdist can connect here"});
-  }
-  {
-    const std::scoped_lock lock(waking_);
-    if (stopping_) return new Refusal({grpc::StatusCode::UNAVAILABLE, "this worker is shutting down"});
-    ++links_;
-  }
-  auto link = std::make_shared<ServerLink>(*this, context);
-  link->born_ns = steady_now_ns();
-  link->connection = context->peer();
-  if (config_.tls()) link->certificate = certificate_of(*context->auth_context());
-  bool full;
-  {
-    const std::scoped_lock lock(members_);
-    const auto strangers = std::count_if(unproven_.begin(), unproven_.end(),
-                                         [](const LinkRef& each) { return !each->outgoing; });
-    full = static_cast<std::size_t>(strangers) >= 4 * peers_.size() + 16;
-    if (!full) unproven_.push_back(link);
-  }
-  if (full)
-    return new Refusal({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unauthenticated connections"});
-  wake();
-  link->start();
-  return link.get();
-}
-
-// The link has been accepted, has been refused, or has ended.
-void Endpoint::proven(const Link& link) noexcept {
-  LinkRef kept;
-  const std::scoped_lock lock(members_);
-  kept = take_out(unproven_, link);
-}
 
 // Returns a reason to reject a worker's certificate, if there is one. gRPC has checked it for the direction of this
 // connection, but also accepts names that are neither DNS nor IP names. Both sides check both directions, so that

@@ -3,11 +3,9 @@
 // leaves and whether it will come back. Workers can start and end in any order, so it also waits, for at most the
 // lease, for workers that it has not met: worker 0 for all others, and the others for worker 0.
 #include <chrono>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "core/net/grpc/channels.hpp"
 #include "core/net/grpc/endpoint.hpp"
 
 namespace dist::grpc_link {
@@ -49,30 +47,18 @@ void Endpoint::close() noexcept {
 }
 
 void Endpoint::stop(Parting* known) noexcept {
-  if (memory_.forked() || server_ == nullptr) return;
+  if (memory_.forked() || !serving()) return;
   if (known != nullptr) to_form_ = true;
   close();
-  {
-    std::unique_lock lock(waking_);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
-    for (bool in_time = true; in_time;) {
-      const uint64_t seen = changes_;
-      lock.unlock();
-      const bool taken = all_taken();
-      lock.lock();
-      if (taken) break;
-      in_time = woken_.wait_until(lock, end, [&] { return changes_ != seen; });
-    }
-    lock.unlock();
-    // Workers that are alive have answered by now.
-    if (known != nullptr) *known = knows();
-    lock.lock();
-    stopping_ = true;
-    woken_.notify_all();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(config_.lease_ns);
+  for (;;) {
+    const uint64_t seen = changes();
+    if (all_taken() || !wait_for_change(seen, end)) break;
   }
-  watcher_.join();
-  prober_.stop();
-  std::vector<LinkRef> links;
+  // Workers that are alive have answered by now.
+  if (known != nullptr) *known = knows();
+  stop_thread();
+  std::vector<LinkRef> links = unproven();
   for (Peer& peer : peers_) {
     {
       const std::scoped_lock lock(peer.out_mutex);
@@ -87,41 +73,20 @@ void Endpoint::stop(Parting* known) noexcept {
     const std::scoped_lock lock(members_);
     links.push_back(peer.control);
   }
-  {
-    const std::scoped_lock lock(members_);
-    links.insert(links.end(), unproven_.begin(), unproven_.end());
-  }
   for (const LinkRef& link : links) {
     if (link != nullptr) link->end("");
   }
   links.clear();
-  incoming_.stop();
-  server_->Shutdown(std::chrono::system_clock::now());
+  stop_server();
   for (Peer& peer : peers_) {
     const std::scoped_lock lock(peer.out_mutex, peer.in_mutex, members_);
     peer.out = peer.in = peer.control = nullptr;
   }
-  {
-    const std::scoped_lock lock(members_);
-    unproven_.clear();
-  }
-  links.clear();
   // Carriers hold their links.
   join_carriers(true);
-  {
-    std::unique_lock lock(waking_);
-    woken_.wait(lock, [&] { return links_ == 0; });
-  }
-  server_.reset();
-  std::vector<std::shared_ptr<grpc::Channel>> channels;
-  channels.push_back(std::move(control_route_.channel));
-  for (Peer& peer : peers_) channels.push_back(std::move(peer.route.channel));
-  {
-    const std::scoped_lock lock(retiring_);
-    channels.insert(channels.end(), retired_.begin(), retired_.end());
-    retired_.clear();
-  }
-  release(std::move(channels));
+  retire(std::move(control_route_.channel));
+  for (Peer& peer : peers_) retire(std::move(peer.route.channel));
+  free_all();
 }
 
 // Announces the end once all others have received what was sent to them, so that a peer that waits for more

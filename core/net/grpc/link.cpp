@@ -199,22 +199,7 @@ int64_t prove_within_ns(int64_t lease_ns) noexcept {
   return std::clamp(lease_ns, kLeast, kMost);
 }
 
-LinkRef take_out(std::vector<LinkRef>& list, const Link& link) noexcept {
-  const auto at =
-      std::find_if(list.begin(), list.end(), [&](const LinkRef& each) { return each.get() == &link; });
-  if (at == list.end()) return nullptr;
-  LinkRef taken = std::move(*at);
-  *at = std::move(list.back());
-  list.pop_back();
-  return taken;
-}
-
 // ---- The two sides ----
-
-ClientLink::ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel)
-    : Link(user), channel_(std::move(channel)) {
-  outgoing = true;
-}
 
 std::string ClientLink::server_certificate() const {
   const auto context = context_->auth_context();

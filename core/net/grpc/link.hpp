@@ -104,7 +104,8 @@ class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
   std::byte answer[Answer::kBytes] = {};
   FrameReader reader;
   std::byte control_data[kReasonTextBytes + 1] = {};
-  std::vector<std::string> hosts;  // the IP addresses that it tries, ascending, if this side has created it
+  std::string host;                // if this side has created it: the peer's host name,
+  std::vector<std::string> hosts;  // and the IP addresses that it tries, in ascending order
   std::string certificate;         // the peer's, in PEM; on the server side only
   std::string connection;          // of an incoming link: its peer, for Listener::proven()
   std::shared_ptr<CallLine> line;  // if it carries calls
@@ -149,49 +150,6 @@ class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
   std::vector<grpc::Slice> slices_;
 };
 
-class ClientLink final : public Link, private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel);
-  // The server's certificate in PEM, once a message has arrived.
-  std::string server_certificate() const;
-  // Call this before the link is visible to other threads. It may then be ended at any time, and must be
-  // started in any case.
-  void prepare();
-  // Call this when its first message is queued.
-  void start();
-  std::string peer_host() const override { return host_of_peer(context_->peer()); }
-
- private:
-  void start_write(const grpc::ByteBuffer* message) noexcept override {
-    give_to_grpc(this);
-    StartWrite(message);
-  }
-  void start_read(grpc::ByteBuffer* message) noexcept override {
-    give_to_grpc(this);
-    StartRead(message);
-  }
-  void cut() noexcept override { context_->TryCancel(); }
-  void writes_over() noexcept override {
-    give_to_grpc(this);
-    RemoveHold();
-  }
-  void OnReadDone(bool ok) override {
-    take_from_grpc(this);
-    read_done(ok);
-  }
-  void OnWriteDone(bool ok) override {
-    take_from_grpc(this);
-    write_done(ok);
-  }
-  void OnDone(const grpc::Status& status) override {
-    take_from_grpc(this);
-    done(explain_status(status.error_message()));
-  }
-
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
-};
-
 // ---- The beginning of links, for their owners ----
 
 template <class Message>
@@ -212,8 +170,6 @@ std::string reject_server(Link& link, const std::string& why) noexcept;
 bool is_rejection(std::span<const std::byte> message, Verdict* out) noexcept;
 // Time limit for the handshake: as long as peers tolerate a process that stands still, within bounds.
 int64_t prove_within_ns(int64_t lease_ns) noexcept;
-// Returns NULL if the link is not in the list.
-LinkRef take_out(std::vector<LinkRef>& list, const Link& link) noexcept;
 
 // Refuses an incoming stream and ends it.
 class Refusal final : public grpc::ServerGenericBidiReactor {
@@ -222,33 +178,72 @@ class Refusal final : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 };
 
-class ServerLink final : public Link, public grpc::ServerGenericBidiReactor {
+// A link, and the object through which gRPC reports its operations.
+template <class Reactor>
+class StreamLink : public Link, public Reactor {
+ protected:
+  using Link::Link;
+
+  void start_write(const grpc::ByteBuffer* message) noexcept final {
+    give_to_grpc(this);
+    this->StartWrite(message);
+  }
+  void start_read(grpc::ByteBuffer* message) noexcept final {
+    give_to_grpc(this);
+    this->StartRead(message);
+  }
+  void OnReadDone(bool ok) final {
+    take_from_grpc(this);
+    read_done(ok);
+  }
+  void OnWriteDone(bool ok) final {
+    take_from_grpc(this);
+    write_done(ok);
+  }
+};
+
+class ClientLink final : public StreamLink<grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
  public:
-  ServerLink(LinkUser& user, grpc::GenericCallbackServerContext* context) : Link(user), context_(context) {}
+  ClientLink(LinkUser& user, std::shared_ptr<grpc::Channel> channel)
+      : StreamLink(user), channel_(std::move(channel)) {
+    outgoing = true;
+  }
+  // The server's certificate in PEM, once a message has arrived.
+  std::string server_certificate() const;
+  // Call this before the link is visible to other threads. It may then be ended at any time, and must be
+  // started in any case.
+  void prepare();
+  // Call this when its first message is queued.
   void start();
   std::string peer_host() const override { return host_of_peer(context_->peer()); }
 
  private:
-  void start_write(const grpc::ByteBuffer* message) noexcept override {
+  void cut() noexcept override { context_->TryCancel(); }
+  void writes_over() noexcept override {
     give_to_grpc(this);
-    StartWrite(message);
+    RemoveHold();
   }
-  void start_read(grpc::ByteBuffer* message) noexcept override {
-    give_to_grpc(this);
-    StartRead(message);
+  void OnDone(const grpc::Status& status) override {
+    take_from_grpc(this);
+    done(explain_status(status.error_message()));
   }
+
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<grpc::ClientContext> context_ = std::make_unique<grpc::ClientContext>();
+};
+
+class ServerLink final : public StreamLink<grpc::ServerGenericBidiReactor> {
+ public:
+  ServerLink(LinkUser& user, grpc::GenericCallbackServerContext* context)
+      : StreamLink(user), context_(context) {}
+  void start();
+  std::string peer_host() const override { return host_of_peer(context_->peer()); }
+
+ private:
   void cut() noexcept override { context_->TryCancel(); }
   void writes_over() noexcept override {
     give_to_grpc(this);
     Finish(grpc::Status::OK);
-  }
-  void OnReadDone(bool ok) override {
-    take_from_grpc(this);
-    read_done(ok);
-  }
-  void OnWriteDone(bool ok) override {
-    take_from_grpc(this);
-    write_done(ok);
   }
   void OnCancel() override {
     take_from_grpc(this);

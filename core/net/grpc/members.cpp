@@ -385,10 +385,7 @@ void Endpoint::reached(Peer& peer) noexcept {
 void Endpoint::probed(Peer& peer, const std::string& cause, bool final) noexcept {
   {
     const std::scoped_lock lock(members_);
-    const bool tries = !peer.failed_attempts.empty() ||
-                       std::any_of(unproven_.begin(), unproven_.end(), [&](const LinkRef& each) {
-                         return each->outgoing && each->peer == peer.number;
-                       });
+    const bool tries = !peer.failed_attempts.empty() || unanswered_since_ns(peer.number) != 0;
     if (peer.life != Life::kUnknown && !(peer.life == Life::kHere && tries)) return;
     peer.early_cause = final ? "" : cause;
     // A probe that finds nothing, for example because the peer has ended, does not disprove an earlier one.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Periodic work: heartbeats, leases, retries, and closing links that have not proven their identity.
+// Periodic work: heartbeats, leases and retries.
 #include <algorithm>
-#include <chrono>
 #include <string>
-#include <vector>
 
 #include "core/base/os/clock.hpp"
-#include "core/base/os/socket.hpp"
 #include "core/base/text.hpp"
 #include "core/net/grpc/endpoint.hpp"
 
@@ -14,50 +11,8 @@ namespace dist::grpc_link {
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 62;
-// How long a worker waits for a peer before it begins to look for the reason why it is missing. Deadlines may be short.
-constexpr int64_t kProbeAfterNs = 300'000'000;
 
 }  // namespace
-
-void* Endpoint::watch_main(void* self) {
-  block_async_signals();
-  static_cast<Endpoint*>(self)->watch();
-  return nullptr;
-}
-
-void Endpoint::wake() noexcept {
-  const std::scoped_lock lock(waking_);
-  ++changes_;
-  woken_.notify_all();
-}
-
-void Endpoint::watch() noexcept {
-  const int64_t beat = std::max<int64_t>(config_.lease_ns / 5, 1);
-  int64_t next_beat = 0;
-  int64_t due = steady_now_ns();
-  std::unique_lock lock(waking_);
-  while (!stopping_) {
-    const uint64_t seen = changes_;
-    lock.unlock();
-    const int64_t now = steady_now_ns();
-    // A process that did not run has received nothing, even if its peers sent heartbeats.
-    const bool paused = now - due > beat;
-    const int64_t awake_ns = boot_now_ns();
-    const int64_t gap_ns = awake_ns - looked_ns_.load(std::memory_order_relaxed);
-    if (gap_ns >= doubtful_ns()) doubt(gap_ns);
-    looked_ns_.store(awake_ns, std::memory_order_release);
-    if (now >= next_beat) {
-      const bool doubts = doubts_.load(std::memory_order_relaxed);
-      say_to_all({.kind = FrameKind::kBeat, .id = doubts ? question_ : 0}, nullptr, nullptr);
-      next_beat = now + beat;
-    }
-    due = std::min(next_beat, look(now, paused));
-    lock.lock();
-    const int64_t left = std::max<int64_t>(due - steady_now_ns(), 0);
-    woken_.wait_for(lock, std::chrono::nanoseconds(left), [&] { return stopping_ || changes_ != seen; });
-    if (changes_ != seen) due = std::max(due, steady_now_ns());
-  }
-}
 
 // Messages that have arrived may be old, so the next heartbeats ask: worker 0 asks all workers, the others ask worker
 // 0.
@@ -103,44 +58,40 @@ void Endpoint::trust_if_answered() noexcept {
   tell();
 }
 
-// Returns when there will be work again.
-int64_t Endpoint::look(int64_t now, bool paused) noexcept {
+int64_t Endpoint::look(const Turn& turn) noexcept {
+  const int64_t now = turn.now_ns;
+  const int64_t awake_ns = boot_now_ns();
+  const int64_t gap_ns = awake_ns - looked_ns_.load(std::memory_order_relaxed);
+  if (gap_ns >= doubtful_ns()) doubt(gap_ns);
+  looked_ns_.store(awake_ns, std::memory_order_release);
+  if (turn.beats) {
+    const bool doubts = doubts_.load(std::memory_order_relaxed);
+    say_to_all({.kind = FrameKind::kBeat, .id = doubts ? question_ : 0}, nullptr, nullptr);
+  }
   int64_t next = kFar;
-  const bool named = named_.exchange(false);
   const auto is_due = [&](int64_t when) {
     if (when == 0) return false;
     if (when > now) next = std::min(next, when);
     return when <= now;
   };
-  // Retries need not wait any longer if a host name has been resolved.
-  const auto is_retry_due = [&](int64_t when) { return is_due(when) || (named && when != 0); };
+  const auto is_retry_due = [&](int64_t when) { return is_due(when) || (turn.named && when != 0); };
   bool control = false;
-  std::vector<LinkRef> ended;
   {
     const std::scoped_lock lock(members_);
-    const int64_t within = prove_within_ns(config_.lease_ns);
-    for (const LinkRef& each : unproven_) {
-      // If its proof is in flight, this worker made the link, and the peer's lease decides.
-      if (each->opened() || each->stage == Link::Stage::kVerdict) continue;
-      if (is_due(each->born_ns + within)) ended.push_back(each);
-    }
     control = is_retry_due(control_retry_ns_);
   }
-  for (const LinkRef& each : ended) each->end("it did not authenticate in time");
   if (control) begin_control();
-  retry_if_moved(now, &next);
-  let_retired_go();
   join_carriers(false);
   end_late_carriers(now, &next);
   for (Peer& peer : peers_) {
     if (peer.number == me()) continue;
-    if (paused) peer.heard_ns.store(now, std::memory_order_relaxed);
+    if (turn.paused) peer.heard_ns.store(now, std::memory_order_relaxed);
     bool silent = false;
     bool missing = false;
     {
       const std::scoped_lock lock(members_);
       // The other workers probe when they fail to connect, or get no answer. Worker 0 only waits for connections.
-      const int64_t tries_since_ns = tries_since_ns_of(peer);
+      const int64_t tries_since_ns = unanswered_since_ns(peer.number);
       if (tries_since_ns != 0 && !closed_ && is_due(tries_since_ns + kProbeAfterNs)) {
         missing = may_probe(peer, now);
         next = std::min(next, peer.probe_ns);
@@ -184,45 +135,6 @@ void Endpoint::look_for(Peer& peer) noexcept {
   if (found.list.empty() && !found.why.empty())
     probed(peer, "its host name does not resolve: " + found.why, true);
   prober_.ask(static_cast<uint64_t>(peer.number), address);
-}
-
-// `members_` must be held. Since when a connection to this peer has been attempted without an answer; 0: there is none.
-int64_t Endpoint::tries_since_ns_of(const Peer& peer) const noexcept {
-  for (const LinkRef& each : unproven_) {
-    if (each->outgoing && each->peer == peer.number && each->stage == Link::Stage::kAnswer)
-      return each->born_ns;
-  }
-  return 0;
-}
-
-// An attempt that nobody has answered ends if the peer's host name has other addresses by now. `next` receives when its
-// name is to be resolved again.
-void Endpoint::retry_if_moved(int64_t now, int64_t* next) noexcept {
-  std::vector<LinkRef> trying;
-  {
-    const std::scoped_lock lock(members_);
-    for (const LinkRef& each : unproven_) {
-      if (each->outgoing && each->stage == Link::Stage::kAnswer) trying.push_back(each);
-    }
-  }
-  for (const LinkRef& each : trying) {
-    const std::string host = host_of(config_.address(each->peer));
-    if (is_ip_address(host)) continue;
-    if (names_.moved(host, each->hosts)) {
-      each->end("its host name resolves to another address now");
-    } else {
-      *next = std::min(*next, now + Names::kAgainNs);
-    }
-  }
-}
-
-void Endpoint::let_retired_go() noexcept {
-  std::vector<std::shared_ptr<grpc::Channel>> idle;
-  {
-    const std::scoped_lock lock(retiring_);
-    idle = take_idle(retired_);
-  }
-  release(std::move(idle));
 }
 
 }  // namespace dist::grpc_link
