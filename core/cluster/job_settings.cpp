@@ -135,14 +135,14 @@ Status read_module_folder(std::pmr::string* out) {
 Status read_job_settings(JobSettings* out) {
   DIST_TRY(read_transport(out));
   DIST_TRY(read_replicas(&out->num_replicas));
-  DIST_TRY(read_lease(&out->lease_ns));
-  DIST_TRY(read_flag("DIST_PLAINTEXT", &out->allow_plaintext));
+  DIST_TRY(read_lease(&out->security.lease_ns));
+  DIST_TRY(read_flag("DIST_PLAINTEXT", &out->security.allow_plaintext));
   DIST_TRY(read_module_folder(&out->module_folder));
   DIST_TRY(read_text("DIST_BIND_ADDRESS", &out->bind_address));
-  DIST_TRY(read_text("DIST_JOB_SECRET", &out->secret));
-  DIST_TRY(read_pem("DIST_TLS_CA", &out->ca, &out->ca_file));
-  DIST_TRY(read_pem("DIST_TLS_CERTIFICATE", &out->certificate, &out->certificate_file));
-  return read_pem("DIST_TLS_KEY", &out->key, &out->key_file);
+  DIST_TRY(read_text("DIST_JOB_SECRET", &out->security.secret));
+  DIST_TRY(read_pem("DIST_TLS_CA", &out->security.ca, &out->security.ca_file));
+  DIST_TRY(read_pem("DIST_TLS_CERTIFICATE", &out->security.certificate, &out->security.certificate_file));
+  return read_pem("DIST_TLS_KEY", &out->security.key, &out->security.key_file);
 }
 
 }  // namespace dist

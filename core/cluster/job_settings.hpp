@@ -10,39 +10,23 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/net/link_security.hpp"
 
 namespace dist {
 
 struct JobSettings {
   explicit JobSettings(Memory& memory)
-      : link_module(&memory),
-        module_folder(&memory),
-        bind_address(&memory),
-        secret(&memory),
-        ca(&memory),
-        certificate(&memory),
-        key(&memory),
-        ca_file(&memory),
-        certificate_file(&memory),
-        key_file(&memory) {}
+      : link_module(&memory), module_folder(&memory), bind_address(&memory), security(memory) {}
 
   // `transport` if DIST_TRANSPORT is the name of a link module, and that name.
   static constexpr int32_t kLinkModule = -1;
   std::pmr::string link_module;
   int32_t transport = DIST_TRANSPORT_AUTO;
   int32_t num_replicas = 0;  // of each worker; 0: not set
-  bool allow_plaintext = false;
-  int64_t lease_ns = 0;  // 0: not set
   // "": not set.
   std::pmr::string module_folder;  // location of libdist-grpc.so and of link modules
   std::pmr::string bind_address;
-  std::pmr::string secret;
-  std::pmr::string ca;  // PEM; the contents of the named files, like the next two
-  std::pmr::string certificate;
-  std::pmr::string key;
-  std::pmr::string ca_file;  // the files that the PEM texts were read from
-  std::pmr::string certificate_file;
-  std::pmr::string key_file;
+  KeptSecurity security;  // the secret, the contents of the PEM files, and the lease (0: not set)
 };
 
 // INVALID_ARGUMENT if a variable has an invalid value; also returns errors of reading files. Messages never

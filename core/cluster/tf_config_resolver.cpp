@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver for TF_CONFIG. It reads and validates the variable at each question.
+// The resolver for TF_CONFIG. It reads the variable at each question, and parses it if it has changed since the last one.
+#include <mutex>
+
 #include "core/base/text.hpp"
 #include "core/cluster/python_numbers.hpp"
 #include "core/cluster/resolvers.hpp"
@@ -32,15 +34,16 @@ Status look_up(const JsonTree& tree, const JsonTree::Value& value, std::string_v
 
 class TfConfigResolver final : public ClusterResolver {
  public:
-  TfConfigResolver(Memory& memory, const ResolverOptions& options) : ClusterResolver(memory, options) {}
+  TfConfigResolver(Memory& memory, const ResolverOptions& options)
+      : ClusterResolver(memory, options), text_(&memory), tree_(&memory) {}
 
   Status spec(Ref<ClusterSpec>* out) const override {
-    JsonTree tree(&memory());
-    DIST_TRY(read(&tree));
+    const std::scoped_lock lock(reading_);
+    DIST_TRY(read());
     const JsonTree::Value* cluster = nullptr;
-    DIST_TRY(look_up(tree, tree.root(), "cluster", kVariable, &cluster));
+    DIST_TRY(look_up(tree_, tree_.root(), "cluster", kVariable, &cluster));
     if (cluster == nullptr) return SpecBuilder(memory()).finish(out);
-    return ClusterSpec::from_json(memory(), tree, *cluster, "\"cluster\" in TF_CONFIG", out);
+    return ClusterSpec::from_json(memory(), tree_, *cluster, "\"cluster\" in TF_CONFIG", out);
   }
 
  protected:
@@ -48,9 +51,9 @@ class TfConfigResolver final : public ClusterResolver {
   const char* spec_source() const noexcept override { return source(); }
 
   Status find_task_type(FoundText* out) const override {
-    JsonTree tree(&memory());
+    const std::scoped_lock lock(reading_);
     const JsonTree::Value* type = nullptr;
-    DIST_TRY(find_in_task(&tree, "type", &type));
+    DIST_TRY(find_in_task("type", &type));
     if (type == nullptr) return kOk;
     constexpr const char* kWhat = "the type of the task in TF_CONFIG";
     char text[DIST_MAX_JOB_NAME_BYTES];
@@ -59,9 +62,9 @@ class TfConfigResolver final : public ClusterResolver {
   }
 
   Status find_task_id(FoundNumber* out) const override {
-    JsonTree tree(&memory());
+    const std::scoped_lock lock(reading_);
     const JsonTree::Value* index = nullptr;
-    DIST_TRY(find_in_task(&tree, "index", &index));
+    DIST_TRY(find_in_task("index", &index));
     if (index == nullptr) return kOk;
     int32_t number = 0;
     DIST_TRY(int_of(*index, "the index of the task in TF_CONFIG", &number));
@@ -112,32 +115,44 @@ class TfConfigResolver final : public ClusterResolver {
     return given_tf_config() != nullptr ? "TF_CONFIG, given as an option" : "environment variable TF_CONFIG";
   }
 
-  Status read(JsonTree* tree) const {
+  // `reading_` must be held, here and for the next function.
+  Status read() const {
     const char* text = given_tf_config();
     if (text == nullptr) text = environment_text(kVariable);
-    return tree->parse(text == nullptr ? "{}" : text, kVariable);
+    if (text == nullptr) text = "{}";
+    if (parsed_ && text_ == text) return kOk;
+    parsed_ = false;
+    text_ = text;
+    DIST_TRY(tree_.parse(text, kVariable));
+    parsed_ = true;
+    return kOk;
   }
 
-  Status find_in_task(JsonTree* tree, std::string_view key, const JsonTree::Value** out) const {
-    DIST_TRY(read(tree));
+  Status find_in_task(std::string_view key, const JsonTree::Value** out) const {
+    DIST_TRY(read());
     const JsonTree::Value* task = nullptr;
-    DIST_TRY(look_up(*tree, tree->root(), "task", kVariable, &task));
+    DIST_TRY(look_up(tree_, tree_.root(), "task", kVariable, &task));
     *out = nullptr;
-    return task == nullptr ? kOk : look_up(*tree, *task, key, "\"task\" in TF_CONFIG", out);
+    return task == nullptr ? kOk : look_up(tree_, *task, key, "\"task\" in TF_CONFIG", out);
   }
 
   // A member that is a text; null means not set.
   Status find_text(const char* key, FoundText* out) const {
-    JsonTree tree(&memory());
-    DIST_TRY(read(&tree));
+    const std::scoped_lock lock(reading_);
+    DIST_TRY(read());
     const JsonTree::Value* value = nullptr;
-    DIST_TRY(look_up(tree, tree.root(), key, kVariable, &value));
+    DIST_TRY(look_up(tree_, tree_.root(), key, kVariable, &value));
     if (value == nullptr || value->kind == JsonKind::kNull) return kOk;
     if (value->kind != JsonKind::kText) {
       return invalid_argument("\"%s\" in TF_CONFIG is %s, but must be a string", key, name_of(value->kind));
     }
     return out->set(value->text, source(), key);
   }
+
+  mutable std::mutex reading_;
+  mutable bool parsed_ = false;  // `tree_` is `text_`, parsed
+  mutable std::pmr::string text_;
+  mutable JsonTree tree_;
 };
 
 }  // namespace

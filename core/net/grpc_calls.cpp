@@ -44,10 +44,11 @@ Status GrpcCalls::create(Memory& memory, const GrpcCallOptions& options, Ref<Grp
   DIST_TRY(find_grpc_library(options.module_folder, &module));
   Ref<GrpcCalls> made = make_counted<GrpcCalls>(memory, *module, options);
   char why[sizeof ErrorRecord::message] = "";
-  const dist_status code = module->start_calls(
-      {options.bind_address, options.secret, options.ca, options.certificate, options.key, options.files,
-       options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns, options.limits, options.handler, &memory},
-      &made->network_, why, sizeof why);
+  LinkSecurity security = options;
+  security.lease_ns = made->lease_ns();
+  const dist_status code =
+      module->start_calls({options.bind_address, security, options.limits, options.handler, &memory},
+                          &made->network_, why, sizeof why);
   if (code == DIST_UNAVAILABLE && options.bind_address != nullptr) return cannot_listen(options, why);
   if (code != DIST_OK) return fail(code, "%s", why);
   *out = std::move(made);

@@ -28,15 +28,10 @@ struct GrpcModuleConfig {
   std::span<const Descriptor>
       sockets;  // that listen there already; the module duplicates them. Empty: none do
   const char* digest;
-  const char* secret;
-  const char* ca;  // PEM texts, like the next two; NULL: no TLS
-  const char* certificate;
-  const char* key;
-  PemFiles files;
+  LinkSecurity security;
   bool forms;
   CameFrom came_from;
   std::span<const int> replicas;
-  int64_t lease_ns;
   std::size_t credit;
   const dist_link_functions* links;  // the link module that moves data; NULL: gRPC does
   Memory* memory;
@@ -45,12 +40,7 @@ struct GrpcModuleConfig {
 // The same for clients and servers of calls.
 struct CallModuleConfig {
   const char* bind_address;  // NULL: do not listen
-  const char* secret;
-  const char* ca;  // PEM texts, like the next two; NULL: no TLS
-  const char* certificate;
-  const char* key;
-  PemFiles files;
-  int64_t lease_ns;
+  LinkSecurity security;
   CallLimits limits;
   CallHandler* handler;  // NULL if it does not listen
   Memory* memory;

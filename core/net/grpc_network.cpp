@@ -91,12 +91,6 @@ Status check(const GrpcOptions& options) {
 
 const char* text_of(const char* text) noexcept { return text == nullptr ? "" : text; }
 
-// Overwrites a secret, so that it cannot be found in reused memory.
-void wipe(std::pmr::string& text) noexcept {
-  volatile char* const at = text.data();
-  for (std::size_t i = 0; i < text.size(); ++i) at[i] = '\0';
-}
-
 }  // namespace
 
 Status GrpcNetwork::create(const dist_allocator& allocator, const GrpcOptions& options,
@@ -122,17 +116,10 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
       listens_elsewhere_(options.port == nullptr && options.bind_address != nullptr),
       port_(Ref<HeldPort>::share(options.port)),
       digest_(text_of(options.digest), &memory),
-      secret_(text_of(options.secret), &memory),
-      ca_(text_of(options.ca), &memory),
-      certificate_(text_of(options.certificate), &memory),
-      key_(text_of(options.key), &memory),
-      ca_file_(text_of(options.files.ca), &memory),
-      certificate_file_(text_of(options.files.certificate), &memory),
-      key_file_(text_of(options.files.key), &memory),
+      security_(memory, options),
       forms_(options.forms),
       came_from_(options.came_from),
       replicas_(options.replicas.begin(), options.replicas.end(), &memory),
-      lease_ns_(options.lease_ns == 0 ? kDefaultLeaseNs : options.lease_ns),
       credit_(options.credit == 0 ? kDefaultCredit : static_cast<std::size_t>(options.credit)),
       links_(options.links),
       module_(module) {
@@ -141,8 +128,6 @@ GrpcNetwork::GrpcNetwork(Memory& memory, const GrpcOptions& options, const GrpcM
 }
 
 GrpcNetwork::~GrpcNetwork() {
-  wipe(secret_);
-  wipe(key_);
   // A forked child has none of the library's threads and must not touch its objects.
   if (handle_ != nullptr && !memory().forked()) module_.stop(handle_);
   give_port_back();
@@ -162,7 +147,6 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
   if (joined_) return failed_precondition("worker %d has already joined this network", worker);
   const char* addresses[kMaxGrpcWorkers];
   for (std::size_t i = 0; i < addresses_.size(); ++i) addresses[i] = addresses_[i].c_str();
-  const auto given = [](const Text& text) { return text.empty() ? nullptr : text.c_str(); };
   if (port_ && !port_->take()) {
     return failed_precondition(
         "worker %d cannot join: another strategy uses the port of this worker, %s. Destroy that strategy "
@@ -177,16 +161,11 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
                      me_,
                      bind_address_.c_str(),
                      port_ ? std::span<const Descriptor>(port_->sockets()) : std::span<const Descriptor>(),
-                     given(digest_),
-                     given(secret_),
-                     given(ca_),
-                     given(certificate_),
-                     given(key_),
-                     {given(ca_file_), given(certificate_file_), given(key_file_)},
+                     digest_.empty() ? nullptr : digest_.c_str(),
+                     security_.view(),
                      forms_,
                      came_from_,
                      replicas_,
-                     lease_ns_,
                      credit_,
                      links_,
                      &memory()},
@@ -221,7 +200,7 @@ Parting GrpcNetwork::leave() noexcept {
 }
 
 bool GrpcNetwork::is_exposed() const noexcept {
-  if (!ca_.empty()) return false;
+  if (security_.view().tls()) return false;
   return std::ranges::any_of(addresses_, [](const Text& text) {
     HostAndPort address;
     return !parse_address(text.c_str(), 1, &address) || !address.is_loopback();
@@ -234,9 +213,9 @@ void GrpcNetwork::describe(char* text, std::size_t size) const noexcept {
       "processes that communicate by gRPC%s%s, %s%s; this one listens on %s; a process is lost after "
       "%.4g s without a heartbeat",
       links_ != nullptr ? ", with data over " : "", links_ != nullptr ? links_->description : "",
-      ca_.empty() ? "unencrypted" : "encrypted by TLS",
-      secret_.empty() ? "" : " and authenticated by the job's secret", bind_address_.c_str(),
-      static_cast<double>(lease_ns_) * 1e-9);
+      security_.ca.empty() ? "unencrypted" : "encrypted by TLS",
+      security_.secret.empty() ? "" : " and authenticated by the job's secret", bind_address_.c_str(),
+      static_cast<double>(security_.lease_ns) * 1e-9);
 }
 
 }  // namespace dist

@@ -75,14 +75,10 @@ class GrpcNetwork final : public Network {
   const Ref<HeldPort> port_;
   bool uses_port_ = false;
   const Text digest_;
-  Text secret_;
-  const Text ca_, certificate_;
-  Text key_;
-  const Text ca_file_, certificate_file_, key_file_;
+  const KeptSecurity security_;
   const bool forms_;
   const CameFrom came_from_;
   const std::pmr::vector<int> replicas_;
-  const int64_t lease_ns_;
   const std::size_t credit_;
   const dist_link_functions* const links_;
   const GrpcModule& module_;

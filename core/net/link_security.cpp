@@ -84,6 +84,39 @@ std::pmr::string default_bind_address(Memory& memory, const char* address) {
   return text += std::strrchr(address, ':');
 }
 
+KeptSecurity::KeptSecurity(Memory& memory, const LinkSecurity& given) : KeptSecurity(memory) {
+  const auto keep = [](const char* text, std::pmr::string* out) {
+    if (text != nullptr) *out = text;
+  };
+  keep(given.secret, &secret);
+  keep(given.ca, &ca);
+  keep(given.certificate, &certificate);
+  keep(given.key, &key);
+  keep(given.files.ca, &ca_file);
+  keep(given.files.certificate, &certificate_file);
+  keep(given.files.key, &key_file);
+  allow_plaintext = given.allow_plaintext;
+  lease_ns = given.lease_ns == 0 ? kDefaultLeaseNs : given.lease_ns;
+}
+
+KeptSecurity::~KeptSecurity() {
+  for (std::pmr::string* const text : {&secret, &key}) {
+    volatile char* const at = text->data();
+    for (std::size_t i = 0; i < text->size(); ++i) at[i] = '\0';
+  }
+}
+
+LinkSecurity KeptSecurity::view() const noexcept {
+  const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
+  return {given(secret),
+          given(ca),
+          given(certificate),
+          given(key),
+          {given(ca_file), given(certificate_file), given(key_file)},
+          allow_plaintext,
+          lease_ns};
+}
+
 Status check_security(const LinkSecurity& security) noexcept {
   if (security.lease_ns != 0 && (security.lease_ns < kLeastLeaseNs || security.lease_ns > kMostLeaseNs)) {
     return invalid_argument("the lease is %lld ns, but must be 100 ms to 1 h, or 0 for 10 s",

@@ -37,6 +37,33 @@ struct LinkSecurity {
   bool tls() const noexcept { return ca != nullptr || certificate != nullptr || key != nullptr; }
 };
 
+// Owns the texts of a LinkSecurity, and overwrites the secret and the key at its end, so that they cannot be found in
+// reused memory.
+class KeptSecurity {
+ public:
+  explicit KeptSecurity(Memory& memory)
+      : secret(&memory),
+        ca(&memory),
+        certificate(&memory),
+        key(&memory),
+        ca_file(&memory),
+        certificate_file(&memory),
+        key_file(&memory) {}
+  KeptSecurity(Memory& memory, const LinkSecurity& given);
+  ~KeptSecurity();
+  KeptSecurity(const KeptSecurity&) = delete;
+  KeptSecurity& operator=(const KeptSecurity&) = delete;
+
+  // Refers to the texts. Empty ones are NULL.
+  LinkSecurity view() const noexcept;
+
+  std::pmr::string secret;
+  std::pmr::string ca, certificate, key;
+  std::pmr::string ca_file, certificate_file, key_file;
+  bool allow_plaintext = false;
+  int64_t lease_ns = 0;
+};
+
 struct HostAndPort {
   std::string_view host;  // points into the parsed text, without brackets
   long port = 0;

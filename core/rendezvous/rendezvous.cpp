@@ -133,7 +133,7 @@ Status meet(Memory& memory, const RendezvousPlace& place, const MeetingLimits& l
   const Wait wait = wait_of(limits);
   Hosts hosts;
   DIST_TRY(find_hosts(place, settings, &hosts));
-  DIST_TRY(hold_port(memory, hosts, settings.lease_ns, &out->port));
+  DIST_TRY(hold_port(memory, hosts, settings.security.lease_ns, &out->port));
   Registration own(memory);
   own.job = place.job;
   own.rank = place.rank;

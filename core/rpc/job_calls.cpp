@@ -11,8 +11,7 @@ namespace dist {
 Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcCalls>* out) {
   JobSettings settings(memory);
   DIST_TRY(read_job_settings(&settings));
-  const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
-  GrpcCallOptions calls;
+  GrpcCallOptions calls{settings.security.view()};
   calls.bind_address = options.address;
   calls.bind_name = options.name;
   calls.bind_value = options.value;
@@ -29,14 +28,7 @@ Status create_job_calls(Memory& memory, const JobCallOptions& options, Ref<GrpcC
   }
   calls.handler = options.handler;
   calls.limits = options.limits;
-  calls.secret = given(settings.secret);
-  calls.ca = given(settings.ca);
-  calls.certificate = given(settings.certificate);
-  calls.key = given(settings.key);
-  calls.files = {given(settings.ca_file), given(settings.certificate_file), given(settings.key_file)};
-  calls.allow_plaintext = settings.allow_plaintext;
-  calls.lease_ns = settings.lease_ns;
-  calls.module_folder = given(settings.module_folder);
+  if (!settings.module_folder.empty()) calls.module_folder = settings.module_folder.c_str();
   return GrpcCalls::create(memory, calls, out);
 }
 

@@ -154,9 +154,9 @@ class Reforming {
     DIST_TRY(read_job_settings(&settings));
     DIST_TRY(find_way_to_form(memory, strategy_.way_options(), strategy_.cluster_place(), settings,
                               {parting_.met ? old_->generation() : kNoGeneration, parting_.job}, way));
-    wanted.window_ns = options_.window_ns != 0  ? options_.window_ns
-                       : settings.lease_ns != 0 ? settings.lease_ns
-                                                : kDefaultLeaseNs;
+    wanted.window_ns = options_.window_ns != 0           ? options_.window_ns
+                       : settings.security.lease_ns != 0 ? settings.security.lease_ns
+                                                         : kDefaultLeaseNs;
     Network& network = *(*way)->network();
     const Status made = network.form(wanted, formed);
     if (made.ok()) return kOk;

@@ -59,13 +59,7 @@ class Files {
 // As a process that creates a strategy, or an RPC client, checks its settings.
 Status check(JobSettings& settings) {
   DIST_TRY(read_job_settings(&settings));
-  const auto given = [](const std::pmr::string& text) { return text.empty() ? nullptr : text.c_str(); };
-  LinkSecurity security;
-  security.ca = given(settings.ca);
-  security.certificate = given(settings.certificate);
-  security.key = given(settings.key);
-  security.files = {given(settings.ca_file), given(settings.certificate_file), given(settings.key_file)};
-  return check_security(security);
+  return check_security(settings.security.view());
 }
 
 void an_unusable_file_is_named_with_its_variable(void**) {
@@ -127,8 +121,8 @@ void a_variable_that_is_not_set_is_named(void**) {
   JobSettings settings(*memory);
   assert_true(check(settings).ok());
   for (int i = 0; i < 3; ++i) {
-    const std::pmr::string* const found[] = {&settings.ca_file, &settings.certificate_file,
-                                             &settings.key_file};
+    const std::pmr::string* const found[] = {&settings.security.ca_file, &settings.security.certificate_file,
+                                             &settings.security.key_file};
     assert_string_equal(found[i]->c_str(), files.path(i).c_str());
   }
 }

@@ -81,15 +81,16 @@ template <class Given>
 Config config_of(const Given& given) {
   Config own;
   own.bind_address = text_of(given.bind_address);
-  own.secret = text_of(given.secret);
-  own.ca = text_of(given.ca);
-  own.certificate = text_of(given.certificate);
-  own.key = text_of(given.key);
-  own.ca_file = text_of(given.files.ca);
-  own.certificate_file = text_of(given.files.certificate);
-  own.key_file = text_of(given.files.key);
+  const LinkSecurity& security = given.security;
+  own.secret = text_of(security.secret);
+  own.ca = text_of(security.ca);
+  own.certificate = text_of(security.certificate);
+  own.key = text_of(security.key);
+  own.ca_file = text_of(security.files.ca);
+  own.certificate_file = text_of(security.files.certificate);
+  own.key_file = text_of(security.files.key);
+  own.lease_ns = security.lease_ns;
   own.version = DIST_GRPC_VERSION;
-  own.lease_ns = given.lease_ns;
   return own;
 }
 
