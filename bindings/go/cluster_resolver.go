@@ -186,7 +186,7 @@ func NewKubernetesResolver(pods KubernetesOptions, options *ResolverOptions) (*C
 // environment variables of the launcher; see [NewRendezvousResolver].
 type RendezvousOptions struct {
 	Rank    *int    // number of this worker, from 0; nil = from the launcher
-	Size    int     // number of workers, 1 to 256; 0 = from the launcher
+	Size    int     // number of workers; 0 = from the launcher
 	Address *string // "host:port" of worker 0; nil = DIST_RENDEZVOUS, or MASTER_ADDR and the port after MASTER_PORT
 	JobName *string // equal in all workers of a job; nil = DIST_JOB_NAME, or the launcher's
 }

@@ -164,7 +164,7 @@ func TestRendezvousResolver(t *testing.T) {
 		t.Fatalf("master: %q, %v", master, err)
 	}
 	for _, wrong := range []dist.RendezvousOptions{
-		{Rank: dist.Given(1), Size: 1}, {Rank: dist.Given(-1), Size: 1}, {Rank: dist.Given(0), Size: 257},
+		{Rank: dist.Given(1), Size: 1}, {Rank: dist.Given(-1), Size: 1}, {Rank: dist.Given(0), Size: 1 << 17},
 		{Rank: dist.Given(0), Size: 2, Address: dist.Given("nonsense")},
 		{Rank: dist.Given(0), Size: 1, JobName: dist.Given("two\nlines")},
 	} {

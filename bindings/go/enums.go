@@ -259,8 +259,8 @@ const (
 
 // Limits of libdist.
 const (
-	MaxReplicas      = 256     // replicas of one strategy in one process
-	MaxContributions = 1024    // tensors in one sum, counting those of all replicas
+	MaxReplicas      = 256     // no limit: kept for programs that were written when it was one
+	MaxContributions = 1024    // tensors in one sum; 16 for each replica if that is more
 	MaxNDim          = 16      // dimensions of a tensor
 	MaxTagBytes      = 48      // bytes of a tag, including its NUL; longer tags are truncated
 	MaxMeshPositions = 1048576 // positions in a topology's mesh, and devices of a topology or an assignment

@@ -24,7 +24,7 @@ namespace {
   prctl(PR_SET_NAME, "dist-launch-end");
   if (dup2(from, 0) != 0 || chdir("/") != 0) _exit(1);
   closefrom(1);
-  pid_t groups[kMaxLocalTasks] = {};
+  static pid_t groups[kMaxLocalTasks];
   for (pid_t number = 0; read(0, &number, sizeof number) == sizeof number;) {
     for (pid_t& group : groups) {
       if (group != (number > 0 ? 0 : -number)) continue;

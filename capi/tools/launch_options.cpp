@@ -22,12 +22,12 @@ const char kHelp[] =
     "ended. TF_CONFIG tells each task its own role and the addresses of the others.\n"
     "\n"
     "The job\n"
-    "  -n, --workers=W      Number of workers, 1 to 256\n"
-    "      --replicas=R     Set DIST_REPLICAS to R, 1 to 256: the number of replicas\n"
-    "                       of each worker, which the program can read\n"
+    "  -n, --workers=W      Number of workers\n"
+    "      --replicas=R     Set DIST_REPLICAS to R: the number of replicas of each\n"
+    "                       worker, which the program can read\n"
     "      --chief          The first of the W tasks is the chief, not a worker\n"
-    "      --ps=P           Also start P parameter servers (ps) and a chief; at most\n"
-    "                       256 tasks in all. See \"With --ps\" below\n"
+    "      --ps=P           Also start P parameter servers (ps) and a chief. See\n"
+    "                       \"With --ps\" below\n"
     "\n"
     "When a task fails\n"
     "      --restarts=N     Restart failed tasks, up to N times in the whole job\n"
@@ -268,7 +268,7 @@ void Parser::take_hosts(std::string_view text) {
 void Parser::take(int key, const char* text) {
   switch (key) {
     case 'n': take_number("-n", text, 1, DIST_MAX_CLUSTER_TASKS, &options_.workers); break;
-    case kReplicas: take_number("--replicas", text, 1, DIST_MAX_REPLICAS, &options_.replicas); break;
+    case kReplicas: take_number("--replicas", text, 1, INT32_MAX, &options_.replicas); break;
     case kChief: options_.chief = true; break;
     // Leaves room for a worker and the chief.
     case kPs: take_number("--ps", text, 1, kMaxLocalTasks - 2, &options_.ps); break;

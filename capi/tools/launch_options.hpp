@@ -8,7 +8,7 @@
 
 namespace dist::launch {
 
-inline constexpr int32_t kMaxLocalTasks = 256;
+inline constexpr int32_t kMaxLocalTasks = 65536;  // DIST_MAX_CLUSTER_TASKS
 inline constexpr int32_t kMaxRestarts = 1000000;
 inline constexpr int32_t kMaxGraceSeconds = 86400;
 

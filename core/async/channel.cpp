@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/async/kept_call.hpp"
+#include "core/base/on_stack.hpp"
 
 namespace dist {
 namespace {
@@ -176,7 +177,7 @@ Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* 
 }
 
 bool Channel::disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept {
-  const Signature* signatures[DIST_MAX_REPLICAS];
+  auto* const signatures = DIST_ON_STACK(const Signature*, size_);
   const uint64_t digest = chunk.brought(rank, number).signature.digest;
   bool differ = false;
   for (int p = 0; p < size_; ++p) {

@@ -8,6 +8,7 @@
 #include "core/async/host_work.hpp"
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/on_stack.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/trace/recorder.hpp"
@@ -182,9 +183,9 @@ template <class SignatureOf>
 [[gnu::noinline, gnu::cold]] ErrorRecord report_on_works(const Group& group, int64_t sequence,
                                                          Trouble trouble, int64_t waited_ns,
                                                          SignatureOf&& signature_of) noexcept {
-  const Signature* signatures[DIST_MAX_REPLICAS];
-  const ErrorRecord* failures[DIST_MAX_REPLICAS];
   const auto size = static_cast<std::size_t>(group.size());
+  auto* const signatures = DIST_ON_STACK(const Signature*, size);
+  auto* const failures = DIST_ON_STACK(const ErrorRecord*, size);
   for (std::size_t p = 0; p < size; ++p) {
     const int rank = static_cast<int>(p);
     failures[p] = nullptr;

@@ -121,9 +121,9 @@ Status Call::check_elements_of(std::size_t t) const noexcept {
 
 Status Call::check_options(int me, int size) noexcept {
   DIST_TRY(check_numerics(numerics));
-  if (contributions > DIST_MAX_CONTRIBUTIONS) {
-    return invalid_argument("contributions is %zu, but must be at most %d", contributions,
-                            DIST_MAX_CONTRIBUTIONS);
+  if (contributions > most_contributions(size)) {
+    return invalid_argument("contributions is %zu, but must be at most %zu", contributions,
+                            most_contributions(size));
   }
   if (!reduces() && contributions > 1) {
     return invalid_argument("contributions is %zu, but %s does not reduce", contributions,
@@ -446,9 +446,9 @@ void Call::offer_in(Offer& offer) const noexcept {
   const int64_t out_size = parts && out != nullptr ? out[0].shape[along] : 0;
   offer.set_tail({in, out, states, weights, offsets, lists()});
   offer.set_head({n == 0 || in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data),
-                  n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data),
-                  static_cast<int16_t>(destination), static_cast<int16_t>(source), strided},
+                  n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data), strided},
                  joins() ? in_size : out_size, joins() ? out_size : in_size);
+  if (traits().pairs()) offer.set_pair(destination, source);
 }
 
 void offer_one_in(Offer& offer, const dist_tensor& in, const dist_tensor& out) noexcept {

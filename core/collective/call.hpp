@@ -30,6 +30,11 @@ constexpr std::size_t most_tree_element(std::size_t contributions) noexcept {
   return std::min(kMostElementBytes, kTreeRoom / tree_slots(contributions) / 64 * 64);
 }
 
+// Limit for the contributions of all members to a sum. The pointers and weights of a sum are on the stack.
+constexpr std::size_t most_contributions(int members) noexcept {
+  return std::max<std::size_t>(1024, std::size_t{16} * static_cast<std::size_t>(members));
+}
+
 struct Call {
   Collective collective = Collective::kNone;
   dist_reduce_op op = 0;  // 0: the bits are copied

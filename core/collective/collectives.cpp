@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/text.hpp"
 #include "core/collective/checked_calls.hpp"
 #include "core/collective/exchange.hpp"
@@ -19,18 +20,6 @@
 
 namespace dist {
 namespace {
-
-// The offers of all members in the member's current round.
-class Offers {
- public:
-  explicit Offers(const Member& member) noexcept {
-    for (int p = 0; p < member.group.size(); ++p) at_[p] = &member.group.slot(member.me, p).offer;
-  }
-  const Offer* const* all() const noexcept { return at_; }
-
- private:
-  const Offer* at_[DIST_MAX_REPLICAS];
-};
 
 ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& why) noexcept {
   return refusal(member.group, call.collective, member.tag, member.group.sequence(member.me), why);
@@ -167,8 +156,9 @@ Route route_of_met(const Group& group, const Exchange& exchange) noexcept {
 Status work_together(const Member& member, const Call& call) noexcept {
   Group& group = member.group;
   if (group.enter(member.me)) {
-    const Offers offers(member);
-    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
+    collect_offers(member, offers);
+    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
     if (!exchange.folds_dense() && exchange.refuses(group, member.me, nullptr))
       return refuse(member, call, exchange);
     if (!do_share(member, exchange, route_of_met(group, exchange)))
@@ -221,8 +211,9 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
   call.offer_in(group.outgoing(member.me).offer);
   const auto work = [&](bool* out_shares) -> const ErrorRecord* {
     if (member.recorder != nullptr) member.recorder->arrived();
-    const Offers offers(member);
-    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
+    collect_offers(member, offers);
+    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
     const auto refusal = [&]() -> const ErrorRecord* {
       const int rank = exchange.first_refusing(group);
       if (rank < 0) return nullptr;
@@ -250,8 +241,9 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
   if (!shares) return kOk;
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
-    const Offers offers(member);
-    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
+    collect_offers(member, offers);
+    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
     if (!do_share(member, exchange, Route::kBlocks)) return finish_overlapping(member, call, exchange);
   }
   return group.finish(member.me);
@@ -260,7 +252,7 @@ Status work_in_crowd(const Member& member, const Call& call) noexcept {
 // The same for an all_to_all with uneven parts. Not inlined, because the offsets need stack space.
 template <class Work>
 [[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call, Work&& work) noexcept {
-  int64_t offsets[DIST_MAX_REPLICAS + 1];
+  auto* const offsets = DIST_ON_STACK(int64_t, member.group.size() + 1);
   call.offset_splits(offsets, member.group.size());
   return work();
 }

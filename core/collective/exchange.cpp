@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/on_stack.hpp"
 #include "core/collective/exchange_job.hpp"
 #include "core/collective/walk.hpp"
 
@@ -216,7 +217,9 @@ void Exchange::run_swap(const TaskList::Cursor& at, std::size_t first, std::size
 }
 
 void Exchange::run_region(const Place& place, std::size_t first, std::size_t count) const noexcept {
-  Scratch scratch;
+  const std::size_t bytes =
+      Scratch::bytes_for(fold_bytes() + Scratch::bytes_of<std::byte*>(static_cast<std::size_t>(size_)));
+  Scratch scratch(DIST_ON_STACK(Scratch::Line, Scratch::lines(bytes)), bytes);
   const dist_dtype dtype = tasks_.dtype_of(place.t);
   Job job(place, dtype, call_.out_dtype(dtype));
   job.src = scratch.take<const std::byte*>(sources_);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/status.hpp"
 #include "core/collective/call.hpp"
 #include "core/collective/partition.hpp"
@@ -205,17 +206,16 @@ class Exchange {
 };
 
 struct Exchange::DenseFold {
-  // The members' lists, and their buffers of one tensor. They are not initialized.
-  const dist_tensor* in[DIST_MAX_REPLICAS];
-  const dist_tensor* out[DIST_MAX_REPLICAS];
-  const std::byte* src[DIST_MAX_REPLICAS];
-  std::byte* dst[DIST_MAX_REPLICAS];
+  // The members' lists, and their buffers of one tensor.
+  const dist_tensor** in;
+  const dist_tensor** out;
+  const std::byte** src;
+  std::byte** dst;
   dist_dtype dtype = 0;
   ReduceKernel kernel = nullptr;
   std::size_t in_size = 0;  // of an element
   std::size_t out_size = 0;
 
-  DenseFold() noexcept {}  // NOLINT(modernize-use-equals-default): the arrays are not initialized
   void set(dist_dtype tensors, dist_reduce_op op, dist_dtype result) noexcept {
     dtype = tensors;
     kernel = reduce_kernel(tensors, op);
@@ -226,7 +226,10 @@ struct Exchange::DenseFold {
 
 template <class GoOn>
 bool Exchange::fold_dense(Range range, TaskList::Cursor& cursor, bool checks, GoOn&& go_on) const noexcept {
-  DenseFold fold;
+  DenseFold fold{.in = DIST_ON_STACK(const dist_tensor*, size_),
+                 .out = DIST_ON_STACK(const dist_tensor*, size_),
+                 .src = DIST_ON_STACK(const std::byte*, size_),
+                 .dst = DIST_ON_STACK(std::byte*, size_)};
   for (int p = 0; p < size_; ++p) {
     fold.in[p] = offers_[p]->in;
     fold.out[p] = offers_[p]->out;

@@ -59,15 +59,17 @@ bool Exchange::refuses(const MemberNames& group, int member, ErrorRecord* out_wh
 
 // Checks that have the same result for every member.
 bool Exchange::differs_for_all(const MemberNames& group, ErrorRecord* out_why) const noexcept {
-  if (sources_ > DIST_MAX_CONTRIBUTIONS) {
-    char most[32];
-    char given[32];
-    std::snprintf(most, sizeof most, "at most %d contributions", DIST_MAX_CONTRIBUTIONS);
+  const bool tree = call_.numerics == DIST_NUMERICS_TREE;
+  const std::size_t limit = std::min(most_contributions(size_), tree ? kMostTreeSources : SIZE_MAX);
+  if (sources_ > limit) {
+    char most[48];
+    char given[48];
+    std::snprintf(most, sizeof most, "at most %zu contributions", limit);
     std::snprintf(given, sizeof given, "%zu contributions", sources_);
     return refuse(out_why, {{}, most, given, "add some of them up before"},
-                  "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
+                  "%zu contributions to one sum; it has at most %zu", sources_, limit);
   }
-  if (call_.numerics == DIST_NUMERICS_TREE && call_.element_bytes > most_tree_element(sources_)) {
+  if (tree && call_.element_bytes > most_tree_element(sources_)) {
     char most[48];
     char given[32];
     std::snprintf(most, sizeof most, "elements of at most %zu bytes", most_tree_element(sources_));

@@ -3,6 +3,7 @@
 // every member with every other one would take longer than the exchange itself.
 #include <algorithm>
 
+#include "core/base/on_stack.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/collective/extent.hpp"
 
@@ -11,6 +12,10 @@ namespace dist {
 // The outputs of one tensor of all members, ordered by address.
 class Exchange::Outputs {
  public:
+  struct Output;
+  // `room` has an element for each member.
+  explicit Outputs(Output* room) noexcept : all_(room) {}
+
   struct Output {
     Extent extent;
     int rank;
@@ -49,7 +54,7 @@ class Exchange::Outputs {
   static uintptr_t end(const Output& output) noexcept { return begin(output) + output.extent.bytes; }
 
   std::size_t n_ = 0;
-  Output all_[DIST_MAX_REPLICAS];
+  Output* const all_;
 };
 
 int Exchange::first_refusing(const MemberNames& group) const noexcept {
@@ -80,8 +85,8 @@ bool Exchange::all_swaps_add_up() const noexcept {
 // Whether it is certain that no buffer of a tensor overlaps another one in a way that would produce a wrong
 // result.
 bool Exchange::all_apart(std::size_t t) const noexcept {
-  Outputs outputs;
   const TaskList::Ranks local = tasks_.local();
+  Outputs outputs(DIST_ON_STACK(Outputs::Output, local.end - local.begin));
   for (int p = local.begin; p < local.end; ++p) {
     if (call_.n == 1 && call_.plain()) {
       const Buffers own = buffers_of(p);

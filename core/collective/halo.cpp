@@ -188,7 +188,7 @@ Status check_halo(const Halo& halo, int32_t ndim, int size) noexcept {
     if (halo.parts[i] < 1 || halo.parts[i] > size)
       return invalid_argument("parts[%zu] is %lld, but must be 1 to %d", i,
                               static_cast<long long>(halo.parts[i]), size);
-    product = std::min<int64_t>(product * halo.parts[i], DIST_MAX_REPLICAS + 1);
+    product = std::min<int64_t>(product * halo.parts[i], int64_t{size} + 1);
     if (halo.low[i] < 0 || halo.high[i] < 0 || halo.low[i] > kMostWidth || halo.high[i] > kMostWidth)
       return invalid_argument("low[%zu] and high[%zu] are %lld and %lld, but widths must be at least 0", i, i,
                               static_cast<long long>(halo.low[i]), static_cast<long long>(halo.high[i]));

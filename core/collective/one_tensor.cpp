@@ -27,8 +27,8 @@ bool reduces_in_parts(const Member& member, const OneTensor& one, bool in_place)
 
 bool reduce_part(const Member& member, const OneTensor& one) noexcept {
   Group& group = member.group;
-  const std::byte* src[DIST_MAX_REPLICAS];
-  std::byte* dst[DIST_MAX_REPLICAS];
+  const std::byte* src[kMostBySlots];
+  std::byte* dst[kMostBySlots];
   const int size = group.size();
   std::byte* const own = group.slot(member.me, member.me).offer.out_data;
   bool shared = true;

@@ -42,7 +42,7 @@ Status refuse_overlap(const Member& member, Collective collective, int peer) noe
 template <class Fold>
 Status reduce_brought(const Member& member, const OneTensor& one, bool strided, Fold&& fold) noexcept {
   Group& group = member.group;
-  const std::byte* src[DIST_MAX_REPLICAS];
+  const std::byte* src[kMostBySlots];
   const int size = group.size();
   const void* const own = group.slot(member.me, member.me).extra;
   bool shared = size > 1;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/host_call.hpp"
+#include "core/base/on_stack.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/collective/share.hpp"
 #include "core/kernel/fp_environment.hpp"
@@ -22,7 +23,8 @@ constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
 // One thread sums the squares of a cell. Then every member adds the sums of the cells in order.
 constexpr std::size_t kCellBytes = std::size_t{64} << 10;
 // Elements of a host operator may be large. They have no weights, and their results are not wider.
-static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void*) * DIST_MAX_CONTRIBUTIONS);
+static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void*) * 1024);
+static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kElementBytes);
 static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
 constexpr int kMaxStates = 16;
 
@@ -61,7 +63,8 @@ class Pass {
 
   // Reduces and updates.
   void step(Range cells) noexcept {
-    Scratch scratch;
+    const std::size_t bytes = Scratch::bytes_for(exchange_.fold_bytes());
+    Scratch scratch(DIST_ON_STACK(Scratch::Line, Scratch::lines(bytes)), bytes);
     const std::size_t most = std::min(kPieceBytes, scratch.left() - exchange_.fold_bytes());
     auto* const gradient = scratch.take<std::byte>(most);
     for_cells(cells, most / widening(), [&](std::size_t t, std::size_t first, std::size_t count) {
@@ -72,7 +75,8 @@ class Pass {
 
   // Reduces into rank 0's gradients and writes the sum of squares of each cell to `sums`.
   void reduce(Range cells, double* sums) noexcept {
-    Scratch scratch;
+    const std::size_t bytes = Scratch::bytes_for(exchange_.fold_bytes());
+    Scratch scratch(DIST_ON_STACK(Scratch::Line, Scratch::lines(bytes)), bytes);
     for (std::size_t cell = cells.begin; cell < cells.end; ++cell) {
       double sum = 0;
       for_cells({cell, cell + 1}, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
@@ -108,21 +112,21 @@ class Pass {
 
   // The members' copies of a tensor, from element `first` on: rank 0's, and those at other addresses.
   struct Copies {
+    std::byte** const at;  // has room for all members' copies
     std::size_t count = 0;
-    std::byte* at[DIST_MAX_REPLICAS];
     void add(const dist_tensor& tensor, std::size_t first) noexcept {
       auto* const data = static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
       if (count == 0 || data != at[0]) at[count++] = data;
     }
   };
-  Copies parameters(std::size_t t, std::size_t first) const noexcept {
-    Copies copies;
+  Copies parameters(std::size_t t, std::size_t first, std::byte** room) const noexcept {
+    Copies copies{room};
     for (int p = 0; p < member_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
     return copies;
   }
   // The copies of state s; none if the call has no states.
-  Copies states(std::size_t s, std::size_t t, std::size_t first) const noexcept {
-    Copies copies;
+  Copies states(std::size_t s, std::size_t t, std::size_t first, std::byte** room) const noexcept {
+    Copies copies{room};
     for (int p = 0; s < update_.num_states && p < member_.group.size(); ++p)
       copies.add(offers_[p]->states[s * call_.n + t], first);
     return copies;
@@ -141,8 +145,9 @@ class Pass {
   void apply_sgd(std::size_t t, std::size_t first, std::size_t count, const std::byte* gradient,
                  double scale) const noexcept {
     const bool momentum = update_.num_states != 0;
-    const Copies parameter = parameters(t, first);
-    const Copies velocity = states(0, t, first);
+    const int size = member_.group.size();
+    const Copies parameter = parameters(t, first, DIST_ON_STACK(std::byte*, size));
+    const Copies velocity = states(0, t, first, DIST_ON_STACK(std::byte*, size));
     const SgdArguments args{gradient,
                             parameter.at,
                             momentum ? velocity.at : nullptr,
@@ -189,8 +194,9 @@ class Pass {
                         [&] { update_.function(&block, update_.user_data); }))
         member_.group.condemn(last_error());
     }
-    copy_to_others(parameters(t, first), bytes);
-    for (std::size_t s = 0; s < update_.num_states; ++s) copy_to_others(states(s, t, first), bytes);
+    auto* const room = DIST_ON_STACK(std::byte*, member_.group.size());
+    copy_to_others(parameters(t, first, room), bytes);
+    for (std::size_t s = 0; s < update_.num_states; ++s) copy_to_others(states(s, t, first, room), bytes);
   }
 
   static void copy_to_others(const Copies& copies, std::size_t bytes) noexcept {
@@ -306,8 +312,8 @@ Status meet_unrecorded(const Member& member, Call& call, const Update& update, i
   DIST_TRY(group.arrive(member.me, member.timeout_ns));
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(member.me)) {
-    const Offer* offers[DIST_MAX_REPLICAS];
-    for (int p = 0; p < group.size(); ++p) offers[p] = &group.slot(member.me, p).offer;
+    auto* const offers = DIST_ON_STACK(const Offer*, group.size());
+    collect_offers(member, offers);
     const Exchange exchange(call, group.size(), offers, member.cache_bytes);
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;

@@ -13,13 +13,25 @@ namespace dist {
 
 class Scratch {
  public:
-  // Even with the maximum number of contributions, the pointers and weights leave room for elements.
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  // The usual size: the pointers and weights of 1,024 contributions and the outputs of 256 members leave room for
+  // elements.
   static constexpr std::size_t kBytes = std::size_t{19} << 10;
-  static constexpr std::size_t kMostPointerBytes =
-      (sizeof(void*) + sizeof(double)) * DIST_MAX_CONTRIBUTIONS + sizeof(void*) * DIST_MAX_REPLICAS;
-  static_assert(kMostPointerBytes < kBytes);
+  // The room for elements if pointers and weights need more than that.
+  static constexpr std::size_t kElementBytes = std::size_t{8} << 10;
+  static constexpr std::size_t bytes_for(std::size_t pointer_bytes) noexcept {
+    constexpr std::size_t kUsual = (sizeof(void*) + sizeof(double)) * 1024 + sizeof(void*) * 256;
+    static_assert(kUsual < kBytes);
+    return pointer_bytes <= kUsual ? kBytes : pointer_bytes + kElementBytes;
+  }
+  static constexpr std::size_t lines(std::size_t bytes) noexcept {
+    return (bytes + sizeof(Line) - 1) / sizeof(Line);
+  }
 
-  Scratch() noexcept {}  // NOLINT(modernize-use-equals-default): the memory is not initialized
+  // `room` has lines(bytes), which are not initialized.
+  Scratch(Line* room, std::size_t bytes) noexcept : room_(room->bytes), bytes_(bytes) {}
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
@@ -35,17 +47,18 @@ class Scratch {
     used_ += bytes_of<T>(count);
     return taken;
   }
-  std::size_t left() const noexcept { return kBytes - std::min(used_, kBytes); }
+  std::size_t left() const noexcept { return bytes_ - std::min(used_, bytes_); }
 
   // give_back(mark()) releases everything taken since that mark().
   std::size_t mark() const noexcept { return used_; }
   void give_back(std::size_t mark) noexcept { used_ = mark; }
 
  private:
-  static constexpr std::size_t kAlign = 64;
+  static constexpr std::size_t kAlign = alignof(Line);
 
+  std::byte* const room_;
+  const std::size_t bytes_;
   std::size_t used_ = 0;
-  alignas(kAlign) std::byte room_[kBytes];
 };
 
 }  // namespace dist

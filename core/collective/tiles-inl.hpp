@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <span>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/tensor.hpp"
 #include "core/collective/call.hpp"
 #include "core/collective/collectives.hpp"
@@ -128,8 +129,8 @@ struct Bringing {
 
 // The contributions of all members, by rank.
 struct Brought {
-  const dist_tensor* in[DIST_MAX_REPLICAS];
-  const dist_tensor* out[DIST_MAX_REPLICAS];
+  const dist_tensor** in;
+  const dist_tensor** out;
 };
 
 // Meets with the signature that `draft` fills in and this function completes, then calls work(brought, why).
@@ -151,7 +152,8 @@ Status meet_on_tiles(const Member& member, const Bringing& bringing, Draft&& dra
   DIST_TRY(group.arrive(me, member.timeout_ns, published));
   if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(me)) {
-    Brought brought;
+    const Brought brought{DIST_ON_STACK(const dist_tensor*, group.size()),
+                          DIST_ON_STACK(const dist_tensor*, group.size())};
     for (int p = 0; p < group.size(); ++p) {
       brought.in[p] = group.slot(me, p).offer.in;
       brought.out[p] = group.slot(me, p).offer.out;

@@ -208,7 +208,7 @@ int Travel::overlapping() const noexcept { return is_list() || size_ <= kFew ? -
 // Folds `bytes` of what the first `count` members bring, starting at byte `from`, into the output.
 void Travel::fold(std::size_t count, std::size_t from, std::size_t bytes) const noexcept {
   auto* to = static_cast<std::byte*>(call_.out[0].data);
-  const std::byte* src[DIST_MAX_REPLICAS];
+  const std::byte* src[kMostBySlots];
   for (std::size_t p = 0; p < count; ++p) src[p] = brought_by(static_cast<int>(p)) + from;
   const dist_dtype dtype = call_.in[0].dtype;
   reduce_kernel(dtype,

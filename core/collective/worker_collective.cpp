@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/wire.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/collective/one_tensor.hpp"
@@ -46,7 +47,7 @@ bool reduce_one(const Member& member, const WorkerRound& round, const Call& call
   if (!replaces && overlap(call.in[0].data, one.bytes, call.out[0].data, one.out_bytes)) return false;
   const WorkerMembers& members = round.members();
   const auto size = static_cast<std::size_t>(members.num_members());
-  const std::byte* src[DIST_MAX_REPLICAS];
+  auto* const src = DIST_ON_STACK(const std::byte*, size);
   for (int p = 0; p < members.num_members(); ++p) {
     const std::span<const std::byte> brought = round.incoming(p);
     const bool own = p == members.first();
@@ -141,8 +142,7 @@ Status check_and_meet(const Member& member, WorkerMeeting& meeting, Call& call) 
   Signature& signature = group.draft(member.me);
   DIST_TRY(call.check(me, size, signature));
   close_digest(signature, member.tag);
-  int64_t offsets[DIST_MAX_REPLICAS + 1];
-  if (call.splits != nullptr) call.offset_splits(offsets, size);
+  if (call.splits != nullptr) call.offset_splits(DIST_ON_STACK(int64_t, size + 1), size);
   Offer& own = group.outgoing(member.me).offer;
   call.offer_in(own);
   Payload& payload = meeting.round().outgoing(member.me);

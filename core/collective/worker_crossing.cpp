@@ -103,7 +103,7 @@ bool WorkerCrossing::lay_out_pieces() noexcept {
     std::optional<Room> room;
     if (p != 0) {
       Room counted;
-      WorkerPieces::needs(members.num_workers(), size, DIST_MAX_CONTRIBUTIONS, counted);
+      WorkerPieces::needs(members.num_workers(), size, tables_.lists(), counted);
       if (!round_.tables(p).resize(counted.used()).ok()) {
         meeting_.fail(round_, {WorkerRound::Fault::kNoMemory, meeting_.me()});
         return false;

@@ -75,13 +75,13 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
   bool with_offsets = false;
   bool weighted = false;
   Offer offer{};
-  offer.destination = offer.source = -1;
   if (says_something(call_)) {
-    lists = reader.take_in<uint32_t>(0, call_.reduces() ? DIST_MAX_CONTRIBUTIONS : 1);
+    lists = reader.take_in<uint32_t>(0, call_.reduces() ? most_contributions(num_members_) : 1);
     with_offsets = reader.take<bool>();
     weighted = reader.take<bool>();
-    offer.destination = static_cast<int16_t>(reader.take_in<int32_t>(-1, num_members_ - 1));
-    offer.source = static_cast<int16_t>(reader.take_in<int32_t>(-1, num_members_ - 1));
+    const auto to = reader.take_in<int32_t>(-1, num_members_ - 1);
+    const auto from = reader.take_in<int32_t>(-1, num_members_ - 1);
+    if (call_.traits().pairs()) offer.set_pair(to, from);
     if (!reader.good() || (call_.n != 0 && (lists != 0) != gives) ||
         with_offsets != (call_.offsets != nullptr) || weighted != (call_.weights != nullptr && lists != 0))
       return false;
@@ -96,6 +96,8 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
   auto* const weights = room.take<double>(weighted ? lists : 0);
   auto* tensor = room.take<dist_tensor>((in_lists + (parts ? 1 : 0)) * call_.n);
   auto* dim = room.take<int64_t>(dims);
+  offer.contributions = lists != 0 ? lists : 1;
+  out->contributions = offer.contributions;
   if (!room.there()) return true;
 
   for (std::size_t i = 0; parts && i < 2 * call_.n; ++i) {
@@ -112,7 +114,6 @@ bool PayloadReader::read(int rank, std::span<const std::byte> payload, Room& roo
     if (!(weights[j] >= 0) || std::isinf(weights[j])) return false;
   }
   if (!reader.good()) return false;
-  offer.contributions = lists != 0 ? lists : 1;
   offer.weights = weighted ? weights : nullptr;
   offer.offsets = with_offsets ? offsets : nullptr;
   // Tensors like this member's own, except for the size along the axis.

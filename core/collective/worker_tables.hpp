@@ -56,6 +56,7 @@ class WorkerTables {
     const int first = members.first();
     const PayloadReader reader(call, size, round.complete());
     const auto each = [&](Room& room) -> bool {
+      lists_ = 0;
       auto* const offers = room.take<Offer>(static_cast<std::size_t>(size));
       all_ = room.take<const Offer*>(static_cast<std::size_t>(size));
       for (int p = 0; p < size; ++p) {
@@ -67,7 +68,10 @@ class WorkerTables {
             *out_broken = p;
             return false;
           }
+          lists_ += read.contributions;
           if (room.there()) offer = new (&offers[p]) Offer(read);
+        } else {
+          lists_ += offer->contributions;
         }
         if (room.there()) all_[p] = offer;
       }
@@ -75,19 +79,21 @@ class WorkerTables {
     };
     Room counted;
     if (!each(counted)) return Status(DIST_INTERNAL);
-    // As many lists as a sum can have; a call with more is rejected.
-    WorkerPieces::needs(members.num_workers(), size, DIST_MAX_CONTRIBUTIONS, counted);
+    WorkerPieces::needs(members.num_workers(), size, lists_, counted);
     Payload& tables = round.tables(keeper);
     DIST_TRY(tables.resize(counted.used()));
     if (!each(room_.emplace(tables.data()))) return Status(DIST_INTERNAL);
     return kOk;
   }
   const Offer* const* offers() const noexcept { return all_; }
+  // The number of lists, or contributions, of all members.
+  std::size_t lists() const noexcept { return lists_; }
   // The remaining room is for WorkerPieces.
   Room& room() noexcept { return *room_; }
 
  private:
   const Offer** all_ = nullptr;
+  std::size_t lists_ = 0;
   std::optional<Room> room_;
 };
 

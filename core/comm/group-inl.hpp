@@ -11,6 +11,12 @@
 
 namespace dist {
 
+// How the members of a group of this size wait.
+inline WaitPolicy policy_for(int size, WaitPolicy policy) noexcept {
+  policy.oversubscribed = policy.oversubscribed || size > kMostBySlots;
+  return policy;
+}
+
 template <class Sync>
 BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy, const Host& host,
                              int64_t timeout_ns, const Membership& membership)
@@ -20,7 +26,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
       naming_(membership.naming),
       wait_graph_(membership.wait_graph),
       keeper_(membership.keeper),
-      policy_(policy),
+      policy_(policy_for(size, policy)),
       host_(host),
       timeout_ns_(timeout_ns) {
   const auto n = static_cast<std::size_t>(size);
@@ -31,7 +37,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
   bool made = make(members_, n);
   if (made && membership.seats != nullptr) made = make(seats_, n);
   // The payloads are not initialized: most groups never use them, and untouched pages occupy no memory.
-  if (made && !policy.oversubscribed) made = make(eager_, 2 * n);
+  if (made && !policy_.oversubscribed) made = make(eager_, 2 * n);
   if (!made) {
     free_all();
     throw std::bad_alloc();

@@ -2,6 +2,7 @@
 // How the rounds of a group fail: who finds out, the single report, and how members leave.
 #pragma once
 
+#include "core/base/on_stack.hpp"
 #include "core/comm/group.hpp"
 
 namespace dist {
@@ -18,8 +19,8 @@ inline Status no_peers() noexcept {
 template <class Sync>
 Status BasicGroup<Sync>::disagree(int me) noexcept {
   const uint32_t round = members_[me].round;
-  const Signature* signatures[DIST_MAX_REPLICAS];
-  const ErrorRecord* failures[DIST_MAX_REPLICAS];
+  auto* const signatures = DIST_ON_STACK(const Signature*, size_);
+  auto* const failures = DIST_ON_STACK(const ErrorRecord*, size_);
   const int64_t start = Sync::now_ns();
   for (;;) {
     // acquire suffices: this load only ends the loop, and give_up() loads poison_ again.
@@ -55,8 +56,8 @@ void BasicGroup<Sync>::gather(uint32_t round, const Signature** signatures,
 
 template <class Sync>
 void BasicGroup<Sync>::write_report(uint32_t round, Trouble trouble, int64_t waited_ns) noexcept {
-  const Signature* signatures[DIST_MAX_REPLICAS];
-  const ErrorRecord* failures[DIST_MAX_REPLICAS];
+  auto* const signatures = DIST_ON_STACK(const Signature*, size_);
+  auto* const failures = DIST_ON_STACK(const ErrorRecord*, size_);
   gather(round, signatures, failures);
   Evidence evidence;
   evidence.trouble = trouble;

@@ -18,11 +18,15 @@ struct Offer {
   // to travel between cores as well.
   const std::byte* in_data;
   std::byte* out_data;
-  uint32_t near_part;  // part() and whole(); kFar: does not fit
-  uint32_t near_whole;
-  int16_t destination;  // permute: the rank that receives `in`; -1: none
-  int16_t source;       // permute: the rank whose `in` this member receives; -1: none
-  bool strided;         // some tensor is strided
+  union {
+    uint32_t near_part;   // part(); kFar: does not fit
+    int32_t destination;  // permute, which has no parts: the rank that receives `in`; -1: none
+  };
+  union {
+    uint32_t near_whole;  // whole(), likewise
+    int32_t source;       // permute: the rank whose `in` this member receives; -1: none
+  };
+  bool strided;  // some tensor is strided
 
   const dist_tensor* in;      // `contributions` lists of n tensors, one after another; NULL: none
   const dist_tensor* out;     // n tensors; NULL: none
@@ -75,17 +79,18 @@ struct Offer {
   struct Head {
     const std::byte* in_data;
     std::byte* out_data;
-    int16_t destination;
-    int16_t source;
     bool strided;
   };
   void set_head(const Head& head, int64_t part_size, int64_t whole_size) noexcept {
     set_sizes(part_size, whole_size);
     in_data = head.in_data;
     out_data = head.out_data;
-    destination = head.destination;
-    source = head.source;
     strided = head.strided;
+  }
+  // For a permute, after set_head().
+  void set_pair(int32_t to, int32_t from) noexcept {
+    destination = to;
+    source = from;
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 
@@ -58,14 +59,21 @@ MemberName name_of(const Evidence& evidence, std::size_t rank) noexcept {
 // Builds the message's lines about members. Members with equal lines share one: "replicas 0, 2-7: ...".
 class MemberLines {
  public:
-  explicit MemberLines(const Evidence& evidence) noexcept : evidence_(evidence) {}
+  struct Member {
+    std::size_t first_alike;  // the first member with the same line
+    bool named;               // in the message, for a first member
+  };
+  // `room` has an element for each member.
+  MemberLines(const Evidence& evidence, Member* room) noexcept : evidence_(evidence), members_(room) {
+    for (std::size_t i = 0; i < evidence.signatures.size(); ++i) members_[i] = {find_first_alike(i), false};
+  }
 
   // The lines of all members whom the message has not named yet.
   void print(Text& text) const noexcept {
     const auto n = evidence_.signatures.size();
     const char* separator = text.ends_with('.') ? " Details: " : ". Details: ";
     for (std::size_t i = 0; i < n; ++i) {
-      if (first_alike(i) != i || named_[i]) continue;
+      if (first_alike(i) != i || members_[i].named) continue;
       text.add("%s", separator);
       ids(text, i, n);
       line(text, i);
@@ -79,7 +87,7 @@ class MemberLines {
     constexpr std::size_t kMostRanges = 8;
     const std::size_t first = first_alike(member);
     ids(text, first, kMostRanges);
-    named_[first] = true;
+    members_[first].named = true;
   }
 
  private:
@@ -128,7 +136,8 @@ class MemberLines {
     return x->digest == y->digest && x->returned == y->returned;
   }
 
-  std::size_t first_alike(std::size_t member) const noexcept {
+  std::size_t first_alike(std::size_t member) const noexcept { return members_[member].first_alike; }
+  std::size_t find_first_alike(std::size_t member) const noexcept {
     for (std::size_t i = 0; i < member; ++i) {
       if (alike(i, member)) return i;
     }
@@ -136,7 +145,7 @@ class MemberLines {
   }
 
   const Evidence& evidence_;
-  bool named_[DIST_MAX_REPLICAS] = {};  // by the first member with that line
+  Member* const members_;
 };
 
 void add_shape(Text& text, const Signature& signature) noexcept {
@@ -470,7 +479,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
   ErrorRecord error;
   int culprit = -1;
   Text text(error.message);
-  MemberLines lines(evidence);
+  MemberLines lines(evidence, DIST_ON_STACK(MemberLines::Member, evidence.signatures.size()));
   open(evidence, error, text);
   switch (evidence.trouble) {
     case Trouble::kCancelled:

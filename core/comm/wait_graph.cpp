@@ -10,16 +10,16 @@ namespace dist {
 
 WaitGraph::WaitGraph(Memory& memory, int num_replicas) : memory_(memory), num_replicas_(num_replicas) {
   const auto n = static_cast<std::size_t>(num_replicas);
-  const std::size_t bytes = n * (sizeof(Blocked) + sizeof(int32_t));
-  auto* place = static_cast<std::byte*>(memory_.allocate(bytes, alignof(Blocked)));
+  auto* place = static_cast<std::byte*>(memory_.allocate(n * kBytesEach, alignof(Blocked)));
   blocked_ = reinterpret_cast<Blocked*>(place);
   for (std::size_t i = 0; i < n; ++i) new (&blocked_[i]) Blocked();
-  stack_ = reinterpret_cast<int32_t*>(place + n * sizeof(Blocked));
+  claimed_ = reinterpret_cast<Rendezvous**>(place + n * sizeof(Blocked));
+  stack_ = reinterpret_cast<int32_t*>(place + n * (sizeof(Blocked) + sizeof(Rendezvous*)));
 }
 
 WaitGraph::~WaitGraph() {
   const auto n = static_cast<std::size_t>(num_replicas_);
-  memory_.deallocate(blocked_, n * (sizeof(Blocked) + sizeof(int32_t)), alignof(Blocked));
+  memory_.deallocate(blocked_, n * kBytesEach, alignof(Blocked));
 }
 
 void WaitGraph::block(int seat, const Waits& waits) noexcept {
@@ -32,16 +32,15 @@ void WaitGraph::block(int seat, const Waits& waits) noexcept {
   // leave, and another one would get a report of that. This is done under the lock, because a woken replica
   // may destroy its rendezvous once it has acquired the lock. post() waits until that replica no longer
   // sleeps, which needs no lock.
-  Rendezvous* claimed[DIST_MAX_REPLICAS];
   int num_claimed = 0;
   int32_t at = seat;
   do {
     const int32_t from = blocked_[at].from;
     Rendezvous* const where = blocked_[from].waits->at(blocked_[at].via).where;
-    if (where->claim()) claimed[num_claimed++] = where;
+    if (where->claim()) claimed_[num_claimed++] = where;
     at = from;
   } while (at != seat);
-  for (int i = 0; i < num_claimed; ++i) claimed[i]->post(report);
+  for (int i = 0; i < num_claimed; ++i) claimed_[i]->post(report);
 }
 
 void WaitGraph::unblock(int seat) noexcept {
@@ -121,18 +120,18 @@ bool WaitGraph::find_cycle(int start) noexcept {
 
 // "replicas wait for each other: replica 0 in all_reduce #2 (tag a) of group 1 for replica 1; replica 1 in
 // ..."
-ErrorRecord WaitGraph::describe_cycle(int last) const noexcept {
+ErrorRecord WaitGraph::describe_cycle(int last) noexcept {
   ErrorRecord report;
   report.code = DIST_ABORTED;
   int used = 0;
   // The message follows the direction of waiting, which is the reverse of `from`.
-  int32_t order[DIST_MAX_REPLICAS];
+  int32_t* const order = stack_;
   int n = 0;
   int32_t at = last;
   do {
     order[n++] = at;
     at = blocked_[at].from;
-  } while (at != last && n < DIST_MAX_REPLICAS);
+  } while (at != last && n < num_replicas_);
   for (int i = 0; i < n; ++i) {
     const int32_t waiting = order[(n - i) % n];
     const int32_t missing = order[n - 1 - i];

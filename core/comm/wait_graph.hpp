@@ -124,7 +124,11 @@ class WaitGraph {
   bool may_wake(int seat, Awake&& awake) const noexcept;
   bool is_hopeless(int start) noexcept;
   bool find_cycle(int start) noexcept;
-  ErrorRecord describe_cycle(int last) const noexcept;
+  // Overwrites stack_.
+  ErrorRecord describe_cycle(int last) noexcept;
+
+  // Size of the arrays for each replica.
+  static constexpr std::size_t kBytesEach = sizeof(Blocked) + sizeof(Rendezvous*) + sizeof(int32_t);
 
   Memory& memory_;
   const int num_replicas_;
@@ -132,6 +136,7 @@ class WaitGraph {
   int num_blocked_ = 0;
   uint32_t search_ = 0;         // number of searches
   Blocked* blocked_ = nullptr;  // by seat
+  Rendezvous** claimed_ = nullptr;
   int32_t* stack_ = nullptr;
 };
 

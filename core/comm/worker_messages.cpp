@@ -39,7 +39,7 @@ void put(WireWriter& writer, const Signature& s) noexcept {
 }
 
 void take_last(WireReader& reader, WorkerHeader& header) noexcept {
-  header.last = reader.take_in<int32_t>(-1, DIST_MAX_REPLICAS - 1);
+  header.last = reader.take_in<int32_t>(-1, INT32_MAX);
   header.last_alone_ns = reader.take_in<int64_t>(-1, INT64_MAX);
 }
 

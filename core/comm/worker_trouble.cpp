@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/text.hpp"
 #include "core/comm/polling.hpp"
 #include "core/comm/workers.hpp"
@@ -149,9 +150,11 @@ bool WorkerMeeting::left_by_itself(int worker, WorkerRound& round) noexcept {
 
 // Trouble::kNone selects only the common first part of all reports.
 ErrorRecord WorkerMeeting::verdict_of(WorkerRound& round, Trouble trouble, int64_t waited_ns) noexcept {
-  const Signature* signatures[DIST_MAX_REPLICAS] = {};
-  const ErrorRecord* failures[DIST_MAX_REPLICAS] = {};
-  const int n = std::min(num_workers(), static_cast<int>(DIST_MAX_REPLICAS));
+  const int n = num_workers();
+  auto* const signatures = DIST_ON_STACK(const Signature*, n);
+  auto* const failures = DIST_ON_STACK(const ErrorRecord*, n);
+  std::fill_n(signatures, n, nullptr);
+  std::fill_n(failures, n, nullptr);
   for (int w = 0; w < n; ++w) {
     Peer& other = peer(w);
     if (w == me_) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/on_stack.hpp"
 #include "core/cross_replica/copies.hpp"
 #include "core/cross_replica/fold.hpp"
 #include "core/cross_replica/gather.hpp"
@@ -195,7 +196,7 @@ void share_sum(const ReplicaCount& replicas, Variable& variable) noexcept {
   const int32_t all = replicas.global();
   auto* const whole = static_cast<std::byte*>(variable.first_copy().data);
   const auto count = static_cast<std::size_t>(variable.elements());
-  std::byte* copies[DIST_MAX_REPLICAS];
+  auto* const copies = DIST_ON_STACK(std::byte*, n);
   for (int32_t r = 0; r < n; ++r)
     copies[r] = static_cast<std::byte*>(variable.component(LocalReplica{r}).data);
   if (dtype_is_integer(variable.dtype())) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/base/tensor.hpp"
 #include "core/kernel/fp_environment.hpp"
@@ -118,8 +119,7 @@ void FoldPlan::run_block(const Fold& fold, std::size_t block, bool stream) const
   const std::size_t per_block = kBlockBytes / fold.element_bytes;
   const std::size_t first = (block - fold.first_block) * per_block;
   const std::size_t count = std::min(per_block, fold.count - first);
-  constexpr std::size_t kMost = DIST_MAX_REPLICAS;
-  const std::byte* sources[kMost];
+  auto* const sources = DIST_ON_STACK(const std::byte*, fold.num_sources);
   for (std::size_t i = 0; i < fold.num_sources; ++i) {
     sources[i] = sources_[fold.first_source + i] + first * fold.element_bytes;
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/on_stack.hpp"
 #include "core/cross_replica/across_workers.hpp"
 #include "core/cross_replica/fold.hpp"
 #include "core/inspect/copies.hpp"
@@ -49,22 +50,25 @@ struct Elements {
 
   const dist_dtype dtype;
   int32_t count = 0;
-  std::byte bytes[DIST_MAX_REPLICAS * sizeof(uint64_t)];
+  const std::byte* bytes = nullptr;
+  ValueRef joined;  // which owns the bytes if there are several workers
 };
 
+// `own` has room for the elements of this worker's copies. Allocates nothing itself: a worker that failed after join()
+// would get another result than its peers.
 Status gather_elements(const CrossReplica& context, const VariableCopies& copies, int64_t element,
-                       Elements* out) {
+                       std::byte* own, Elements* out) {
   const auto size = static_cast<std::size_t>(copies.element_bytes());
-  for (int32_t r = 0; r < copies.count(); ++r)
-    std::memcpy(out->bytes + r * size, copies.at(r, element), size);
   out->count = copies.count();
+  out->bytes = own;
+  for (int32_t r = 0; r < out->count; ++r)
+    std::memcpy(own + static_cast<std::size_t>(r) * size, copies.at(r, element), size);
   if (context.workers == nullptr) return kOk;
   const int64_t count = out->count;
-  ValueRef joined;
-  DIST_TRY(context.workers->join({out->bytes, out->dtype, 1, &count, nullptr}, 0, &joined));
-  const dist_tensor all = joined->tensor();
-  out->count = static_cast<int32_t>(std::min<int64_t>(all.shape[0], DIST_MAX_REPLICAS));
-  std::memcpy(out->bytes, all.data, static_cast<std::size_t>(out->count) * size);
+  DIST_TRY(context.workers->join({own, out->dtype, 1, &count, nullptr}, 0, &out->joined));
+  const dist_tensor all = out->joined->tensor();
+  out->count = static_cast<int32_t>(all.shape[0]);
+  out->bytes = static_cast<const std::byte*>(all.data);
   return kOk;
 }
 
@@ -149,8 +153,9 @@ Status check_drift(const CrossReplica& context, const Variable& variable, Drift*
   if (variable.sync_on_read()) return kOk;
   out->num_copies = across && compared ? context.replicas.global() : copies.count();
   if (element == copies.elements()) return kOk;
+  auto* const own = DIST_ON_STACK(std::byte, copies.count() * copies.element_bytes());
   Elements elements(copies.dtype());
-  DIST_TRY(gather_elements(context, copies, element, &elements));
+  DIST_TRY(gather_elements(context, copies, element, own, &elements));
   const int32_t expected = most_common(elements);
   int32_t differs = 0;
   while (differs < elements.count && elements.same(differs, expected)) ++differs;

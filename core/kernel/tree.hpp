@@ -24,8 +24,8 @@
 namespace dist {
 
 // The maximum number of sources of a TREE fold, and how many subtotals it needs at the same time.
-inline constexpr std::size_t kMostTreeSources = 4095;
-inline constexpr std::size_t kTreeSlots = 12;
+inline constexpr std::size_t kMostTreeSources = (std::size_t{1} << 21) - 1;
+inline constexpr std::size_t kTreeSlots = 20;
 
 // Whether the order of a fold can change its bits. It can for floating-point numbers, except with MIN and
 // MAX.

@@ -5,15 +5,12 @@
 
 #include <array>
 #include <atomic>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 
-namespace dist {
+#include "core/net/worker_set.hpp"
 
-// Sets of workers, by their numbers in the cluster.
-inline constexpr int kMostFormingWorkers = 256;
-using WorkerSet = std::bitset<kMostFormingWorkers>;
+namespace dist {
 
 inline constexpr uint32_t kNoGeneration = UINT32_MAX;
 

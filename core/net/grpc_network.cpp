@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/os/addresses.hpp"
 #include "core/base/text.hpp"
 #include "core/net/grpc_library.hpp"
@@ -55,10 +56,7 @@ Status check_addresses(const GrpcOptions& options, Exposed* exposed) {
 
 Status check(const GrpcOptions& options) {
   const std::size_t n = options.addresses.size();
-  if (n < 1 || n > static_cast<std::size_t>(kMaxGrpcWorkers)) {
-    return invalid_argument("there are %zu addresses, but a network must have 1 to %d workers", n,
-                            kMaxGrpcWorkers);
-  }
+  if (n < 1) return invalid_argument("there are no addresses, but a network must have at least one worker");
   if (options.me < 0 || options.me >= static_cast<int>(n)) {
     return invalid_argument("this is worker %d; the addresses are of workers 0 to %zu", options.me, n - 1);
   }
@@ -145,7 +143,7 @@ Status GrpcNetwork::join(int worker, Transport** out) noexcept {
     return invalid_argument("worker is %d; this network is worker %d's", worker, me_);
   }
   if (joined_) return failed_precondition("worker %d has already joined this network", worker);
-  const char* addresses[kMaxGrpcWorkers];
+  auto* const addresses = DIST_ON_STACK(const char*, addresses_.size());
   for (std::size_t i = 0; i < addresses_.size(); ++i) addresses[i] = addresses_[i].c_str();
   if (port_ && !port_->take()) {
     return failed_precondition(

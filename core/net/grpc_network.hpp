@@ -24,8 +24,6 @@
 
 namespace dist {
 
-inline constexpr int kMaxGrpcWorkers = 256;
-
 struct GrpcOptions : LinkSecurity {
   std::span<const char* const> addresses;  // of all workers, in order: "host:port", "[v6]:port"
   int me = 0;

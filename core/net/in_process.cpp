@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/net/in_process.hpp"
 
-#include <bitset>
 #include <cstdio>
 #include <cstring>
 #include <new>
 
 namespace dist {
 
+// The state of a worker that concerns one of the others.
+struct InProcessNetwork::Pair {
+  std::atomic<std::size_t> ahead{0};  // number of bytes that the other worker is ahead of this one
+  std::atomic<bool> connected{false};
+};
+
 class InProcessNetwork::Endpoint final : public Transport {
  public:
-  Endpoint(InProcessNetwork& network, int me) noexcept : network_(network), me_(me) {
-    for (auto& bytes : ahead) bytes.store(0, std::memory_order_relaxed);
-  }
+  Endpoint(InProcessNetwork& network, int me) noexcept : network_(network), me_(me) {}
 
   int num_workers() const noexcept override { return network_.num_workers_; }
   int me() const noexcept override { return me_; }
@@ -38,8 +41,10 @@ class InProcessNetwork::Endpoint final : public Transport {
   void progress() noexcept override {}
   bool lost(int worker) const noexcept override { return network_.at(worker).gone(); }
   int num_connections() const noexcept override {
-    const std::scoped_lock lock(connecting_);
-    return static_cast<int>(connected_.count());
+    int connections = 0;
+    for (int w = 0; w < num_workers(); ++w)
+      connections += network_.pair(me_, w).connected.load(std::memory_order_relaxed) ? 1 : 0;
+    return connections;
   }
   void listen(TransportListener* listener) noexcept override {
     const std::scoped_lock lock(listening_);
@@ -47,10 +52,6 @@ class InProcessNetwork::Endpoint final : public Transport {
   }
   void close() noexcept override { network_.close(*this); }
 
-  void connect(int worker) noexcept {
-    const std::scoped_lock lock(connecting_);
-    connected_.set(static_cast<std::size_t>(worker));
-  }
   void tell() noexcept {
     const std::scoped_lock lock(listening_);
     if (listener_ != nullptr) listener_->happened();
@@ -64,23 +65,17 @@ class InProcessNetwork::Endpoint final : public Transport {
   uint32_t first_generation = 0;
   uint32_t first_run = 0;
   std::atomic<Life> life{Life::kAbsent};
-  // Number of bytes that each worker is ahead of this one.
-  std::atomic<std::size_t> ahead[kMaxInProcessWorkers];
 
  private:
   InProcessNetwork& network_;
   const int me_;
   std::mutex listening_;
   TransportListener* listener_ = nullptr;
-  mutable std::mutex connecting_;
-  std::bitset<kMaxInProcessWorkers> connected_;
 };
 
 Status InProcessNetwork::create(const dist_allocator& allocator, int num_workers, int64_t credit,
                                 Ref<InProcessNetwork>* out) {
-  if (num_workers < 1 || num_workers > kMaxInProcessWorkers) {
-    return invalid_argument("num_workers is %d, but must be 1 to %d", num_workers, kMaxInProcessWorkers);
-  }
+  if (num_workers < 1) return invalid_argument("num_workers is %d, but must be at least 1", num_workers);
   if (credit != 0 && credit < static_cast<int64_t>(kLeastCredit)) {
     return invalid_argument("credit_bytes is %lld; use %zu or more, or 0", static_cast<long long>(credit),
                             kLeastCredit);
@@ -95,8 +90,26 @@ Status InProcessNetwork::create(const dist_allocator& allocator, int num_workers
 InProcessNetwork::InProcessNetwork(Memory& memory, int num_workers, std::size_t credit)
     : Network(memory), num_workers_(num_workers), credit_(credit) {
   const auto n = static_cast<std::size_t>(num_workers);
-  endpoints_ = static_cast<Endpoint*>(memory.allocate(n * sizeof(Endpoint), alignof(Endpoint)));
+  if (n * n > most_of<Pair>()) throw std::bad_alloc();
+  endpoints_ = static_cast<Endpoint*>(memory.try_allocate(n * sizeof(Endpoint), alignof(Endpoint)));
+  pairs_ = static_cast<Pair*>(memory.try_allocate(n * n * sizeof(Pair), alignof(Pair)));
+  if (endpoints_ == nullptr || pairs_ == nullptr) {
+    free_all();
+    throw std::bad_alloc();
+  }
+  for (std::size_t i = 0; i < n * n; ++i) new (&pairs_[i]) Pair();
   for (int w = 0; w < num_workers; ++w) new (&endpoints_[w]) Endpoint(*this, w);
+}
+
+void InProcessNetwork::free_all() noexcept {
+  const auto n = static_cast<std::size_t>(num_workers_);
+  memory().free(endpoints_, n * sizeof(Endpoint), alignof(Endpoint));
+  memory().free(pairs_, n * n * sizeof(Pair), alignof(Pair));
+}
+
+InProcessNetwork::Pair& InProcessNetwork::pair(int worker, int peer) const noexcept {
+  return pairs_[static_cast<std::size_t>(worker) * static_cast<std::size_t>(num_workers_) +
+                static_cast<std::size_t>(peer)];
 }
 
 InProcessNetwork::~InProcessNetwork() {
@@ -111,8 +124,7 @@ InProcessNetwork::~InProcessNetwork() {
     }
     endpoint.~Endpoint();
   }
-  memory().deallocate(endpoints_, static_cast<std::size_t>(num_workers_) * sizeof(Endpoint),
-                      alignof(Endpoint));
+  free_all();
 }
 
 Status InProcessNetwork::join(int worker, Transport** out) noexcept {
@@ -176,7 +188,7 @@ void InProcessNetwork::copy(Transfer& send, Transfer& receive) noexcept {
 InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) noexcept {
   const Transfer::Message& message = transfer.message();
   const std::size_t more = Transport::counted(message.bytes);
-  std::atomic<std::size_t>& used = at(message.worker).ahead[transfer.owner];
+  std::atomic<std::size_t>& used = pair(message.worker, transfer.owner).ahead;
   std::size_t before = used.load(std::memory_order_relaxed);
   do {
     if (more > credit_ - before) return nullptr;
@@ -193,14 +205,14 @@ InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) 
 }
 
 void InProcessNetwork::drop(Ahead* ahead, int to) noexcept {
-  at(to).ahead[ahead->from].fetch_sub(Transport::counted(ahead->bytes), std::memory_order_relaxed);
+  pair(to, ahead->from).ahead.fetch_sub(Transport::counted(ahead->bytes), std::memory_order_relaxed);
   memory().free(ahead, sizeof(Ahead) + ahead->bytes, alignof(Ahead));
 }
 
 void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
   const Transfer::Message& message = transfer.message();
   Endpoint& to = at(message.worker);
-  from.connect(message.worker);
+  pair(from.me(), message.worker).connected.store(true, std::memory_order_relaxed);
   Bucket& bucket = to.buckets[bucket_of(from.me(), message.key)];
   Transfer* receive = nullptr;
   Ahead* ahead = nullptr;
@@ -242,7 +254,7 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
 void InProcessNetwork::receive(Endpoint& to, Transfer& transfer) noexcept {
   const Transfer::Message& message = transfer.message();
   Endpoint& from = at(message.worker);
-  to.connect(message.worker);
+  pair(to.me(), message.worker).connected.store(true, std::memory_order_relaxed);
   Bucket& bucket = to.buckets[bucket_of(message.worker, message.key)];
   Transfer* send = nullptr;
   Ahead* ahead = nullptr;

@@ -15,8 +15,6 @@
 
 namespace dist {
 
-inline constexpr int kMaxInProcessWorkers = 256;
-
 class InProcessNetwork final : public Network {
  public:
   static constexpr std::size_t kDefaultCredit = std::size_t{1} << 20;
@@ -35,6 +33,7 @@ class InProcessNetwork final : public Network {
 
  private:
   class Endpoint;
+  struct Pair;
   // A message that was sent ahead of its receive. Its data follow the object in memory.
   struct Ahead {
     int from;
@@ -57,6 +56,8 @@ class InProcessNetwork final : public Network {
   static void unlink(Transfer& transfer) noexcept;
   static Transfer* find(Transfer* list, int from, const MessageKey& key) noexcept;
   Endpoint& at(int worker) const noexcept;
+  Pair& pair(int worker, int peer) const noexcept;
+  void free_all() noexcept;
   void end(Transfer& transfer, Transfer::End end) noexcept;
   void send(Endpoint& from, Transfer& transfer) noexcept;
   void receive(Endpoint& to, Transfer& transfer) noexcept;
@@ -71,6 +72,7 @@ class InProcessNetwork final : public Network {
   const int num_workers_;
   const std::size_t credit_;
   Endpoint* endpoints_ = nullptr;
+  Pair* pairs_ = nullptr;
 };
 
 }  // namespace dist

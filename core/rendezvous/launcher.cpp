@@ -171,9 +171,9 @@ Status find_rendezvous_place(Memory& memory, const RendezvousOptions& options, R
       out->size_source = size_name(*launcher);
     }
   }
-  if (out->size < 1 || out->size > kMaxRendezvousWorkers) {
+  if (out->size < 1 || out->size > DIST_MAX_CLUSTER_TASKS) {
     return invalid_argument("the number of workers (%s) is %d, but must be 1 to %d", out->size_source,
-                            out->size, kMaxRendezvousWorkers);
+                            out->size, DIST_MAX_CLUSTER_TASKS);
   }
   if (out->rank < 0 || out->rank >= out->size) {
     return invalid_argument("the rank (%s) is %d, but must be 0 to %d, because there are %s (%s)",

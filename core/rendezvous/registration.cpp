@@ -102,7 +102,7 @@ Status Registration::read(Memory& memory, std::span<const std::byte> bytes) {
     return invalid_argument("%s is %s, but must be an object", kWhat, name_of(tree.root().kind));
   }
   DIST_TRY(read_text(tree, "job", kMostJobNameBytes, &job));
-  DIST_TRY(read_number(tree, "size", 1, kMaxRendezvousWorkers, &size));
+  DIST_TRY(read_number(tree, "size", 1, DIST_MAX_CLUSTER_TASKS, &size));
   DIST_TRY(read_number(tree, "rank", 0, size - 1, &rank));
   DIST_TRY(read_number(tree, "port", 1, 65535, &port));
   DIST_TRY(read_text(tree, "host", DIST_MAX_ADDRESS_BYTES - 16, &host));

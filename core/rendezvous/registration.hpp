@@ -19,10 +19,11 @@ namespace dist {
 
 // The job's name, to tell jobs apart that use the same address one after another.
 inline constexpr std::size_t kMostJobNameBytes = 255;
-inline constexpr int32_t kMaxRendezvousWorkers = 256;
-// The limits for a message to worker 0, and for its response.
+// The limits for a message to worker 0, and for its response to a job of this size.
 inline constexpr std::size_t kMostRegistrationBytes = 4096;
-inline constexpr std::size_t kMostClusterBytes = std::size_t{256} << 10;
+constexpr std::size_t most_cluster_bytes(int32_t size) noexcept {
+  return (std::size_t{256} << 10) + (std::size_t{1} << 10) * static_cast<std::size_t>(size);
+}
 
 struct Registration {
   explicit Registration(Memory& memory) : job(&memory), host(&memory) {}

@@ -108,7 +108,8 @@ Status gather(Memory& memory, const RendezvousPlace& place, const std::pmr::stri
   calls.name = kAddress;
   calls.value = place.address.c_str();
   calls.handler = &gathering;
-  calls.limits = {kMostRegistrationBytes, 4 * kMostRegistrationBytes, 4, 4 * kMaxRendezvousWorkers};
+  calls.limits = {kMostRegistrationBytes, 4 * kMostRegistrationBytes, 4,
+                  std::max(std::size_t{4} * static_cast<std::size_t>(own.size), std::size_t{1024})};
   Ref<GrpcCalls> network;
   DIST_TRY(create_job_calls(memory, calls, &network));
   return gathering.gather(wait.until_ns, cancel, out);
@@ -117,7 +118,7 @@ Status gather(Memory& memory, const RendezvousPlace& place, const std::pmr::stri
 Status join(Memory& memory, const RendezvousPlace& place, const Registration& own, const Wait& wait,
             Cancel* cancel, Ref<ClusterSpec>* out) {
   JobCallOptions options;
-  options.limits = {kMostClusterBytes, 4 * kMostClusterBytes, 4, 1};
+  options.limits = {most_cluster_bytes(own.size), 4 * most_cluster_bytes(own.size), 4, 1};
   Ref<GrpcCalls> network;
   DIST_TRY(create_job_calls(memory, options, &network));
   Joining joining(memory, *network, own, place.address.c_str());

@@ -21,7 +21,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bitset>
 #include <cstdint>
 #include <limits>
 #include <memory_resource>
@@ -339,10 +338,9 @@ class ReplicaPool {
   bool all_finished(uint32_t run) const noexcept;
   bool all_finished() const noexcept { return all_finished(run_); }
   Status outcome() const noexcept;
-  // Lists members as "replicas 1, 3" or "logical device 1 of replica 0" and returns their number; "" if there
-  // are none.
-  using Members = std::bitset<DIST_MAX_REPLICAS>;
-  int32_t list_members(const Members& members, char* text, std::size_t size) const noexcept;
+  // Lists the members for which `members` is true as "replicas 1, 3" or "logical device 1 of replica 0" and returns
+  // their number; "" if there are none.
+  int32_t list_members(const bool* members, char* text, std::size_t size) const noexcept;
   // Lists the members whose functions have not returned.
   int32_t list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
   void refuse_runs() noexcept;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
 #include "core/run/device_team.hpp"
@@ -97,7 +98,7 @@ void ReplicaPool::let_go(Unseen& out) noexcept {
   pins_.let_go(out, [this](uint32_t run) { return is_inside_below({&pins_, run}); });
 }
 
-int32_t ReplicaPool::list_members(const Members& members, char* text, std::size_t size) const noexcept {
+int32_t ReplicaPool::list_members(const bool* members, char* text, std::size_t size) const noexcept {
   std::size_t used = 0;
   const auto add = [&](const char* format, auto... what) {
     if (used + 1 >= size) return;
@@ -105,22 +106,22 @@ int32_t ReplicaPool::list_members(const Members& members, char* text, std::size_
     used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
   };
   text[0] = '\0';
-  if (members.none()) return 0;
-  add("%s%s", options_.naming.word(), members.count() == 1 ? "" : "s");
+  const auto count = static_cast<int32_t>(std::count(members, members + options_.num_replicas, true));
+  if (count == 0) return 0;
+  add("%s%s", options_.naming.word(), count == 1 ? "" : "s");
   const char* separator = " ";
   for (int i = 0; i < options_.num_replicas; ++i) {
-    if (members[static_cast<std::size_t>(i)])
-      add("%s%d", std::exchange(separator, ", "), options_.naming.name(i).number());
+    if (members[i]) add("%s%d", std::exchange(separator, ", "), options_.naming.name(i).number());
   }
   if (of_devices()) add(" of replica %d", number(options_.naming.whole));
-  return static_cast<int32_t>(members.count());
+  return count;
 }
 
 int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
   // Collected first, because functions may return meanwhile.
-  Members inside;
+  auto* const inside = DIST_ON_STACK(bool, options_.num_replicas);
   for (int i = 0; i < options_.num_replicas; ++i)
-    inside[static_cast<std::size_t>(i)] = seats_[i].finished.value.load(std::memory_order_acquire) != run;
+    inside[i] = seats_[i].finished.value.load(std::memory_order_acquire) != run;
   return list_members(inside, text, size);
 }
 

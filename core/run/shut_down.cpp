@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/os/park.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/run/device_team.hpp"
@@ -76,8 +77,8 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const c
 // Appends the replicas that are inside a callback of the tenant.
 void ReplicaPool::list_tenants(std::span<char> inside) const noexcept {
   const Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  Members members;
-  for (int i = 0; i < options_.num_replicas; ++i) members[static_cast<std::size_t>(i)] = is_inside(tenant, i);
+  auto* const members = DIST_ON_STACK(bool, options_.num_replicas);
+  for (int i = 0; i < options_.num_replicas; ++i) members[i] = is_inside(tenant, i);
   char who[256];
   if (list_members(members, who, sizeof who) > 0) add_inside(inside, who);
 }
@@ -123,10 +124,10 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
 // Must be called under the lock. The threads that are inside get references to the strategy.
 void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
   char who[256];
-  Members occupants;
+  auto* const occupants = DIST_ON_STACK(bool, options_.num_replicas);
   for (int i = 0; i < options_.num_replicas; ++i) {
-    if (!seats_[i].occupied) continue;
-    occupants.set(static_cast<std::size_t>(i));
+    occupants[i] = seats_[i].occupied;
+    if (!occupants[i]) continue;
     options_.keeper->retain();
     seats_[i].keeps = options_.keeper;
   }

@@ -2,7 +2,6 @@
 #include "core/run/worker_link.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory_resource>
 #include <vector>
 
@@ -12,13 +11,6 @@
 
 namespace dist {
 namespace {
-
-constexpr std::array<int, DIST_MAX_REPLICAS> all_ones() noexcept {
-  std::array<int, DIST_MAX_REPLICAS> ones{};
-  for (int& each : ones) each = 1;
-  return ones;
-}
-constexpr std::array<int, DIST_MAX_REPLICAS> kOneEach = all_ones();
 
 WorkerMeeting::Options meeting_of(std::span<const int> members, const WorkerLink::Options& options,
                                   BackgroundWork& background) noexcept {
@@ -79,7 +71,7 @@ WorkerLink::WorkerLink(Memory& memory, Group& group, const Host& host, Way way, 
           memory, 1, group.policy(), host, options.timeout_ns,
           {.number = kCarriers, .naming = {.first = GlobalReplica{number_of(options)}, .workers = true}}),
       carriers_(memory, carriers_share_, carriers_group_, host,
-                meeting_of(std::span(kOneEach).first(options.replicas.size()), options, crossings_)),
+                meeting_of(std::pmr::vector<int>(options.replicas.size(), 1, &memory), options, crossings_)),
       groups_(&memory) {
   if (way_.transport() != nullptr) way_.transport()->log_to(host);
 }

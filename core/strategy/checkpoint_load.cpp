@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/on_stack.hpp"
 #include "core/base/tensor.hpp"
 #include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/reader.hpp"
@@ -69,15 +70,16 @@ uint64_t bytes_of(const FoundTensor& found) noexcept { return found.tensor->end 
 // The copies to read, which are equal; a sum is divided later.
 class Copies {
  public:
-  explicit Copies(const Variable& variable) noexcept
-      : n_(is_sum(variable) ? 1 : static_cast<std::size_t>(variable.num_copies())) {
+  // `room` has an element for each copy.
+  Copies(const Variable& variable, std::byte** room) noexcept
+      : copies_(room), n_(is_sum(variable) ? 1 : static_cast<std::size_t>(variable.num_copies())) {
     for (std::size_t r = 0; r < n_; ++r)
       copies_[r] = static_cast<std::byte*>(variable.component(LocalReplica{static_cast<int32_t>(r)}).data);
   }
   std::span<std::byte* const> all() const noexcept { return {copies_, n_}; }
 
  private:
-  std::byte* copies_[DIST_MAX_REPLICAS];
+  std::byte** const copies_;
   const std::size_t n_;
 };
 
@@ -152,7 +154,8 @@ Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   }));
   DIST_TRY(for_each_tensor(context, tensors.size(), threads, [&](std::size_t i, std::size_t) -> Status {
     const FoundTensor& found = tensors[i];
-    const Copies copies(*saved.variables[i]);
+    const Variable& variable = *saved.variables[i];
+    const Copies copies(variable, DIST_ON_STACK(std::byte*, variable.num_copies()));
     const std::byte* const place = kept.place(i);
     if (place == nullptr) return found.file->read(*found.tensor, copies.all());
     for (std::byte* const copy : copies.all()) std::memcpy(copy, place, bytes_of(found));

@@ -127,14 +127,11 @@ struct ReplicaRange {
 
 void write_replicas(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
-  const int usable = usable_cpus(origin.allowed_cpus, origin.cpu_quota);
   out.add("\nReplicas\n  replicas: %d, ", strategy.replicas().local());
   if (has_one_replica(origin.kind)) {
     out.put("the only one of a strategy of this kind\n");
   } else if (origin.num_replicas != 0) {
     out.put("as requested\n");
-  } else if (usable > DIST_MAX_REPLICAS) {
-    out.put("the maximum\n");
   } else {
     out.put("one per usable CPU (the default)\n");
   }
@@ -383,8 +380,9 @@ void write_waiting(Strategy& strategy, TextOut& out) {
     out.add(
         "oversubscribed, because %s: a waiting replica yields its CPU at once and sleeps after %g us; %s can "
         "run at a time\n",
-        strategy.replicas().local() > policy.lanes ? "there are more replicas than usable CPUs"
-                                                   : "network threads need CPUs, too",
+        strategy.replicas().local() > policy.lanes   ? "there are more replicas than usable CPUs"
+        : strategy.replicas().local() > kMostBySlots ? "there are more than 256 replicas"
+                                                     : "network threads need CPUs, too",
         spin_us, Count(policy.lanes, "replica").text);
   } else {
     out.add(

@@ -35,10 +35,10 @@ Status find_position(const DeviceAssignment& assignment, int32_t replica, int32_
 Status check_assignment(const DeviceAssignment& assignment) {
   const int32_t replicas = assignment.num_replicas();
   const int32_t devices = assignment.num_logical_devices();
-  if (replicas < 1 || replicas > DIST_MAX_REPLICAS || devices < 1 || devices > DIST_MAX_REPLICAS) {
+  if (replicas < 1 || devices < 1) {
     return invalid_argument(
-        "device_assignment has %d replicas of %d logical devices; a strategy has 1 to %d of 1 to %d",
-        replicas, devices, DIST_MAX_REPLICAS, DIST_MAX_REPLICAS);
+        "device_assignment has %d replicas of %d logical devices, but a strategy needs at least one of each",
+        replicas, devices);
   }
   std::pmr::vector<std::size_t> taken(&assignment.memory());
   taken.reserve(static_cast<std::size_t>(replicas) * static_cast<std::size_t>(devices));
@@ -71,7 +71,7 @@ Status check_axes(const MeshOptions& options) noexcept {
       if (std::strcmp(options.axes[j].name, axis.name) == 0)
         return invalid_argument("axes[%zu] and axes[%zu] have the same name, \"%s\"", j, i, axis.name);
     }
-    product = std::min<int64_t>(product * axis.size, DIST_MAX_REPLICAS + 1);
+    product = std::min<int64_t>(product * axis.size, int64_t{devices} + 1);
   }
   if (options.axes.empty() || product == devices) return kOk;
   return invalid_argument(

@@ -57,7 +57,7 @@ Status check_nothing_left(Strategy& strategy, const char* call) noexcept {
 }
 
 // By number in the cluster.
-WorkerSet members_of(const WorkerPlace& place) noexcept {
+WorkerSet members_of(const WorkerPlace& place) {
   WorkerSet set;
   if (place.numbers.empty()) {
     for (int w = 0; w < place.num_workers(); ++w) set.set(index(w));
@@ -120,7 +120,7 @@ class Reforming {
     Forming wanted;
     wanted.generation = old_->generation() + 1;
     wanted.before = members_of(old_->worker());
-    wanted.expected = (wanted.before & ~parting_.gone) | parting_.newcomers;
+    wanted.expected = (wanted.before - parting_.gone) | parting_.newcomers;
     wanted.least = std::max(options_.min_workers, 1);
     wanted.cancelled = &cancelled_;
     const int64_t limit =
@@ -142,8 +142,8 @@ class Reforming {
     }
     Formation::Change change;
     change.generation = formed.generation;
-    change.num_joined = static_cast<int>((formed.members & ~formed.stayed).count());
-    if (parting_.met) change.num_left = static_cast<int>((wanted.before & ~formed.stayed).count());
+    change.num_joined = static_cast<int>((formed.members - formed.stayed).count());
+    if (parting_.met) change.num_left = static_cast<int>((wanted.before - formed.stayed).count());
     return strategy_.enter(place_in(strategy_.memory(), cluster, formed.members), std::move(*way), change);
   }
 

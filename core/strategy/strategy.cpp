@@ -31,13 +31,20 @@ struct Strategy::Plan {
 
 namespace {
 
+// All replicas run at the same time, on threads of the library or of the host.
+Status check_threads(int num_replicas) noexcept {
+  const int64_t most = most_threads();
+  if (num_replicas <= most) return kOk;
+  return fail(DIST_RESOURCE_EXHAUSTED,
+              "num_replicas is %d, but this system runs at most %lld threads at a time "
+              "(/proc/sys/kernel/threads-max and pid_max)",
+              num_replicas, static_cast<long long>(most));
+}
+
 // If devices are given, their number must equal the number of replicas.
 Status check_num_devices(const StrategyOptions& options) noexcept {
   const std::size_t n = options.devices.size();
   if (n == 0) return kOk;
-  if (n > DIST_MAX_REPLICAS) {
-    return invalid_argument("num_devices is %zu, but must be 1 to %d", n, DIST_MAX_REPLICAS);
-  }
   if (has_one_replica(options.kind) && n > 1) {
     return invalid_argument("num_devices is %zu, but the one-device strategy has one device", n);
   }
@@ -119,9 +126,9 @@ Status check(const StrategyOptions& options) noexcept {
         "MULTI_WORKER_MIRRORED or PARAMETER_SERVER",
         options.kind);
   }
-  if (options.num_replicas < 0 || options.num_replicas > DIST_MAX_REPLICAS) {
-    return invalid_argument("num_replicas is %d, but must be 1 to %d, or 0 for the number of usable CPUs",
-                            options.num_replicas, DIST_MAX_REPLICAS);
+  if (options.num_replicas < 0) {
+    return invalid_argument("num_replicas is %d, but must be at least 1, or 0 for the number of usable CPUs",
+                            options.num_replicas);
   }
   if (has_one_replica(options.kind) && options.num_replicas > 1) {
     return invalid_argument(
@@ -237,7 +244,7 @@ bool may_help(const StrategyOptions& options) noexcept {
 int num_replicas_of(const StrategyOptions& options, int usable_cpus) noexcept {
   if (has_one_replica(options.kind)) return 1;
   if (!options.devices.empty()) return static_cast<int>(options.devices.size());
-  return options.num_replicas != 0 ? options.num_replicas : std::min<int>(usable_cpus, DIST_MAX_REPLICAS);
+  return options.num_replicas != 0 ? options.num_replicas : usable_cpus;
 }
 
 // The longest wait for a peer: from the communication options if set.
@@ -264,7 +271,7 @@ Status place_worker(Memory& memory, StrategyOptions* options, Ref<ClusterResolve
   const std::span<const int32_t> given = options->replicas_of_workers;
   const auto me = static_cast<std::size_t>(out->me);
   if (options->num_replicas == 0 && options->devices.empty() && me < given.size()) {
-    options->num_replicas = std::clamp<int32_t>(given[me], 0, DIST_MAX_REPLICAS);
+    options->num_replicas = std::max<int32_t>(given[me], 0);
   }
   if (options->num_replicas == 0 && options->devices.empty()) options->num_replicas = settings->num_replicas;
   return kOk;
@@ -326,6 +333,7 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   DIST_TRY(check_named(named_by(options, place), plan.origin));
   plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
   plan.num_replicas = num_replicas_of(options, plan.usable_cpus);
+  if (plan.num_replicas > kMostBySlots) DIST_TRY(check_threads(plan.num_replicas));
   if (!options.devices.empty()) plan.origin.num_replicas = plan.num_replicas;
   plan.timeout_ns = timeout_of(options);
   plan.policy.oversubscribed = plan.num_replicas > plan.usable_cpus;

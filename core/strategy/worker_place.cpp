@@ -36,10 +36,6 @@ Status find_place(ClusterResolver& resolver, WorkerPlace* out) {
     return invalid_argument("the task id is %d of job \"%s\", but the cluster has %s", task.number,
                             Shown(job).c_str(), CountText(workers, "worker").text);
   }
-  if (workers > DIST_MAX_REPLICAS) {
-    return invalid_argument("the cluster has %d workers, but there can be at most %d, with one replica each",
-                            workers, DIST_MAX_REPLICAS);
-  }
   DIST_TRY(is_chief(*spec, job, task.number, &out->is_chief));
   out->task = task.number;
   out->me = me;
@@ -67,9 +63,9 @@ Status set_replicas(std::span<const int32_t> given, int32_t own, WorkerPlace* pl
     }
     all += place->replicas[w];
   }
-  if (all > DIST_MAX_REPLICAS) {
-    return invalid_argument("the workers have %lld replicas together, but there can be at most %d",
-                            static_cast<long long>(all), DIST_MAX_REPLICAS);
+  if (all > INT32_MAX) {
+    return invalid_argument("the workers have %lld replicas together, but replica ids have 32 bits",
+                            static_cast<long long>(all));
   }
   return kOk;
 }

@@ -7,8 +7,9 @@ namespace dist {
 namespace {
 
 uint64_t workers_word(Recorder::WorkersWord kind, int32_t a, int32_t b) noexcept {
-  return static_cast<uint64_t>(kind) | static_cast<uint64_t>(static_cast<uint16_t>(a)) << 16 |
-         static_cast<uint64_t>(static_cast<uint16_t>(b)) << 32;
+  constexpr uint32_t kMask = (uint32_t{1} << Recorder::kWorkerBits) - 1;
+  return static_cast<uint64_t>(kind) | static_cast<uint64_t>(static_cast<uint32_t>(a) & kMask) << 8 |
+         static_cast<uint64_t>(static_cast<uint32_t>(b) & kMask) << (8 + Recorder::kWorkerBits);
 }
 
 }  // namespace

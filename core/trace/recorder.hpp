@@ -89,6 +89,8 @@ class alignas(128) Recorder {
   // The meaning of kWorkers: none; the worker that the event waits for; or the worker that was last, with
   // kLate as its delay.
   enum class WorkersWord : uint8_t { kNothing, kMissing, kLast };
+  // kWorkers consists of a WorkersWord (8 bits) and two signed numbers.
+  static constexpr int kWorkerBits = 28;
 
   // `slots`: `length` uninitialized slots. `counter`: whether the CPU's time counter may be used.
   Recorder(Slot* slots, uint32_t length, bool counter) noexcept

@@ -10,8 +10,12 @@ namespace {
 
 OtherWorkers others_of(const Recorder::Slot& slot) noexcept {
   const uint64_t word = slot[Recorder::kWorkers];
-  const auto half = [&](int shift) { return static_cast<int16_t>(static_cast<uint16_t>(word >> shift)); };
-  return {static_cast<Recorder::WorkersWord>(word & 0xFF), half(16), half(32),
+  // Sign-extends the number that begins at bit `shift`.
+  const auto number = [&](int shift) {
+    constexpr int kUnused = 64 - Recorder::kWorkerBits;
+    return static_cast<int32_t>(static_cast<int64_t>(word << (kUnused - shift)) >> kUnused);
+  };
+  return {static_cast<Recorder::WorkersWord>(word & 0xFF), number(8), number(8 + Recorder::kWorkerBits),
           static_cast<int64_t>(slot[Recorder::kLate])};
 }
 

@@ -116,8 +116,7 @@ Variable::~Variable() { memory().free(copies_, static_cast<std::size_t>(num_copi
 
 void Variable::name_copies(const char* name) {
   constexpr std::string_view kSuffix = "/replica_";
-  constexpr std::size_t kDigits = 3;
-  static_assert(DIST_MAX_REPLICAS < 1000);
+  constexpr std::size_t kDigits = std::numeric_limits<int32_t>::digits10 + 1;
   const std::string_view first(name);
   names_.reserve(static_cast<std::size_t>(num_copies_) * (first.size() + kSuffix.size() + kDigits + 1));
   names_.append(first);

@@ -106,7 +106,7 @@ static void parse_replicas(const char *text, options *out) {
   for (const char *item = text;; item++) {
     if (out->num_runs == OPTIONS_MAX_RUNS) refuse("--replicas has more than %d numbers", OPTIONS_MAX_RUNS);
     const char *end = item + strcspn(item, ",");
-    out->replicas[out->num_runs++] = (int32_t)parse_part(name, item, end, 1, DIST_MAX_REPLICAS);
+    out->replicas[out->num_runs++] = (int32_t)parse_part(name, item, end, 1, INT32_MAX);
     if (!*(item = end)) return;
   }
 }
@@ -121,14 +121,14 @@ static int32_t parse_numerics(const char *text) {
 static void parse_fault(const char *text, options *out) {
   const char *at = strchr(text, '@');
   if (!at || at == text) refuse("--fault is \"%s\", but must be R@STEP, such as 1@40", text);
-  out->fault_replica = (int32_t)parse_part("the replica of --fault", text, at, 0, DIST_MAX_REPLICAS - 1);
+  out->fault_replica = (int32_t)parse_part("the replica of --fault", text, at, 0, INT32_MAX);
   out->fault_step = (int64_t)parse_count("the step of --fault", at + 1, 1, INT32_MAX);
 }
 
 static void parse_option(int key, char *text, options *out) {
   switch (key) {
     case 'r': parse_replicas(text, out); break;
-    case 'w': out->workers = (int32_t)parse_count("--workers", text, 1, DIST_MAX_REPLICAS); break;
+    case 'w': out->workers = (int32_t)parse_count("--workers", text, 1, INT32_MAX); break;
     case 'n': out->numerics = parse_numerics(text); break;
     case 'e': out->epochs = (int32_t)parse_count("--epochs", text, 1, MAX_EPOCHS); break;
     case 's': out->seed = parse_count("--seed", text, 0, UINT64_MAX); break;
@@ -149,9 +149,9 @@ options options_parse(int argc, char **argv) {
   if (parsed.workers > 1 && parsed.num_runs > 1) refuse("--workers needs one number of replicas, not a list");
   for (int32_t i = 0; i < parsed.num_runs; i++) {
     const int64_t all = (int64_t)parsed.workers * parsed.replicas[i];
-    if (all > DIST_MAX_REPLICAS)
+    if (all > INT32_MAX)
       refuse("%d workers of %d replicas are more than %d replicas", (int)parsed.workers,
-             (int)parsed.replicas[i], DIST_MAX_REPLICAS);
+             (int)parsed.replicas[i], INT32_MAX);
   }
   if (parsed.numerics == UNSET)
     parsed.numerics = parsed.num_runs > 1 ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;

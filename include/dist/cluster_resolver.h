@@ -227,7 +227,7 @@ typedef struct dist_rendezvous_options {
   uint32_t struct_size;
   int32_t has_rank;     /* 1 = rank is set */
   int32_t rank;         /* number of this worker, 0 to size - 1 */
-  int32_t size;         /* number of workers, 1 to 256; 0 = not set */
+  int32_t size;         /* number of workers; 0 = not set */
   const char *address;  /* "host:port" of worker 0, with a port of 1 to 65535; NULL = not set */
   const char *job_name; /* equal in all workers of a job, and different in other jobs; NULL = not set */
   int64_t timeout_ns;   /* limit of the wait for all workers; 0 = default (600 s), < 0 = no limit */
@@ -285,7 +285,6 @@ DIST_API void dist_rendezvous_options_init(dist_rendezvous_options *options, uin
  * again; after that, its addresses are fixed and a restarted worker cannot register any more. Use TF_CONFIG if workers
  * are to be restarted one by one.
  *
- * Shape    The number of workers is at most 256.
  * Blocks   Until all workers have registered, the deadline expires, or `cancel` is signalled. Looking up the host of
  *          DIST_BIND_ADDRESS, if it is a name, can take as long as the system's name servers do not answer.
  * Owns     Like dist_cluster_resolver_create_simple(); the rendezvous options are copied, and the resolver keeps its

@@ -34,8 +34,10 @@ typedef struct dist_collective_options {
   int64_t timeout_ns; /* longest wait for a peer in ns; 0 = the strategy's; < 0 = no limit */
   /* participating group; NULL = all replicas. Below, R is its size, and r, p and root are ranks in it */
   const dist_group *group;
-  const double *weights;    /* MEAN: one weight (>= 0) per contribution; set on all members or on none */
-  size_t contributions;     /* tensors that this replica adds to each sum; 0 on all members = 1 */
+  const double *weights; /* MEAN: one weight (>= 0) per contribution; set on all members or on none */
+  /* tensors that this replica adds to each sum; 0 on all members = 1. A sum has at most 1,024 contributions, or 16 for
+     each replica if that is more */
+  size_t contributions;
   dist_reduce_fn reduce_fn; /* operator of DIST_REDUCE_USER; the same on all members */
   void *reduce_user_data;   /* passed to reduce_fn */
   const int64_t *splits;    /* all_to_all: R sizes of the parts of `in` along the axis; NULL = equal */

@@ -207,8 +207,9 @@ DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_
  * enters again, as soon as no replica is inside.
  *
  * **Stack.** Entering, leaving, collectives of any kind and size, their works and fused steps need at most 32 KiB of
- * the thread's stack on 64-bit Linux, including error reports. Host callbacks that they call (operators, merge and
- * update functions) and signal handlers need additional space.
+ * the thread's stack on 64-bit Linux, including error reports. Each replica of the process beyond the 256th adds 64
+ * bytes, and each contribution to a sum beyond the 1,024th adds 16. Host callbacks that they call (operators, merge
+ * and update functions) and signal handlers need additional space.
  *
  * **Shared CPUs.** Two threads on one CPU take turns at every collective. This is many times slower than one CPU each,
  * and the system may leave them there for seconds. Library threads then move to a CPU without a replica. A host thread

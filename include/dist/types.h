@@ -267,8 +267,8 @@ enum {
 /* ---- Limits ---------------------------------------------------------------------------------------- */
 
 enum {
-  DIST_MAX_REPLICAS = 256,       /* replicas of one strategy in one process */
-  DIST_MAX_CONTRIBUTIONS = 1024, /* tensors in one sum, counting those of all replicas */
+  DIST_MAX_REPLICAS = 256,       /* no limit: kept for programs that were written when it was one */
+  DIST_MAX_CONTRIBUTIONS = 1024, /* tensors in one sum; 16 for each replica if that is more */
   DIST_MAX_NDIM = 16,            /* dimensions of a tensor */
   DIST_MAX_TAG_BYTES = 48,       /* bytes of a tag, including its NUL; longer tags are truncated */
   /* positions in a topology's mesh, and devices of a topology or an assignment */

@@ -51,7 +51,7 @@ bool parse_replicas(const std::string& text, std::vector<int>& out) {
   out.clear();
   std::istringstream list(text);
   for (std::string item; std::getline(list, item, ',');) {
-    if (!parse_number(item, 1, DIST_MAX_REPLICAS, out.emplace_back())) return false;
+    if (!parse_number(item, 1, INT32_MAX, out.emplace_back())) return false;
   }
   return !out.empty();
 }

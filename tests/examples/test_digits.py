@@ -186,9 +186,9 @@ class Workers(Case):
     def test_what_does_not_go_together_is_refused(self):
         for arguments, words in (
             (("--workers", 2, "--replicas", "1,2"), "not a list"),
-            (("--workers", 200, "--replicas", 2), "more than 256 replicas"),
+            (("--workers", 2000000, "--replicas", 2000), "more than 2147483647 replicas"),
             (("--workers", 2, "--fault", "4@1"), "there are 4: 0 to 3"),
-            (("--workers", 0), "a whole number from 1 to 256"),
+            (("--workers", 0), "a whole number from 1 to 2147483647"),
         ):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2)
@@ -204,12 +204,12 @@ class CommandLine(Case):
 
     def test_bad_values_are_named(self):
         for arguments, words in (
-            (("--replicas", 0), '--replicas is "0", but must be a whole number from 1 to 256'),
-            (("--replicas", 257), "from 1 to 256"),
+            (("--replicas", 0), '--replicas is "0", but must be a whole number from 1 to 2147483647'),
+            (("--replicas", 2147483648), "from 1 to 2147483647"),
             (("--replicas", ""), '--replicas is ""'),
-            (("--replicas", "1,,2"), 'a number in --replicas is "", but must be a whole number from 1 to 256'),
+            (("--replicas", "1,,2"), 'a number in --replicas is "", but must be a whole number from 1 to 2147483647'),
             (("--replicas", "1,"), 'a number in --replicas is ""'),
-            (("--replicas", "1,999"), 'a number in --replicas is "999"'),
+            (("--replicas", "1,9999999999"), 'a number in --replicas is "9999999999"'),
             (("--replicas", "1,2x"), 'a number in --replicas is "2x"'),
             (("--replicas", ",".join("1" * 17)), "--replicas has more than 16 numbers"),
             (("--numerics", "exact"), '--numerics is "exact", but must be ordered or reproducible'),

@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
 void take_registration(Memory& memory, std::string_view input) {
   Registration read(memory);
   if (!read.read(memory, bytes_of(input)).ok()) return;
-  assert_in_range(read.size, 1, kMaxRendezvousWorkers);
+  assert_in_range(read.size, 1, DIST_MAX_CLUSTER_TASKS);
   assert_in_range(read.rank, 0, read.size - 1);
   assert_in_range(read.port, 1, 65535);
   assert_true(read.job.size() <= kMostJobNameBytes);

@@ -21,20 +21,20 @@ void numbers(void**) {
        {"", "0", "-1", "+2", "2x", "x", " 2", "0x2", "65537", "99999999999999999999", "1.5"}) {
     refuses({"-n", text}, std::string("-n is \"") + text + "\", but must be a whole number from 1 to 65536");
   }
-  refuses({"-n2", "--replicas=0"}, "--replicas is \"0\", but must be a whole number from 1 to 256");
-  refuses({"-n2", "--replicas=257"}, "--replicas is \"257\"");
-  for (const char* text : {"", "0", "-1", "+1", "1x", "x", "255", "99999999999999999999", "1.5"}) {
+  refuses({"-n2", "--replicas=0"}, "--replicas is \"0\", but must be a whole number from 1 to 2147483647");
+  refuses({"-n2", "--replicas=2147483648"}, "--replicas is \"2147483648\"");
+  for (const char* text : {"", "0", "-1", "+1", "1x", "x", "65535", "99999999999999999999", "1.5"}) {
     refuses({"-n2", "--ps", text},
-            std::string("--ps is \"") + text + "\", but must be a whole number from 1 to 254");
+            std::string("--ps is \"") + text + "\", but must be a whole number from 1 to 65534");
   }
   refuses({"-n2", "--restarts=many"}, "--restarts is \"many\", but must be a whole number from 0 to 1000000");
   for (const char* text : {"", "-1", "inf", "nan", "1e3", "1s", "86401", ".5", "0x1"}) {
     refuses({"-n2", "--grace", text},
             std::string("--grace is \"") + text + "\", but must be seconds from 0 to 86400");
   }
-  refuses({"-n257"}, "257 workers are more than 256 tasks on one machine");
-  refuses({"-n254", "--ps=2"}, "254 workers, 2 ps and the chief are more than 256 tasks on one machine");
-  refuses({"-n65536", "--ps=254"}, "65536 workers, 254 ps and the chief are more than 256 tasks");
+  refuses({"-n65534", "--ps=2"},
+          "65534 workers, 2 ps and the chief are more than 65536 tasks on one machine");
+  refuses({"-n65536", "--ps=254"}, "65536 workers, 254 ps and the chief are more than 65536 tasks");
 }
 
 void words(void**) {
@@ -76,9 +76,9 @@ void hosts(void**) {
   refuses_list("[]", "\"[]\" has no IPv6 address");
   refuses_list("[::1%]", "\"[::1%]\" has no IPv6 address");
   refuses_list("[::1]2", "\"[::1]2\" has text other than :TASKS after its brackets");
-  refuses_list("a:", "the number of tasks on a is \"\", but must be a whole number from 1 to 256");
+  refuses_list("a:", "the number of tasks on a is \"\", but must be a whole number from 1 to 65536");
   refuses_list("a:0", "the number of tasks on a is \"0\"");
-  refuses_list("a:257", "the number of tasks on a is \"257\"");
+  refuses_list("a:65537", "the number of tasks on a is \"65537\"");
   refuses_list("a:2:3", "\"a:2:3\" has more than one colon");
   refuses_list("[::1]:x", "the number of tasks on [::1] is \"x\"");
   refuses_list(std::string(600, 'a'), "\"" + std::string(60, 'a') + "...\" is too long for a host name");

@@ -71,11 +71,11 @@ void tf_config(void**) {
 }
 
 void many_have_ports_of_their_own(void**) {
-  Launch launch(task({"-n199", "--ps=56", "--grace=86400"}, {"only", "worker 7", "env", "TF_CONFIG", "end"}));
+  Launch launch(task({"-n259", "--ps=56", "--grace=86400"}, {"only", "worker 7", "env", "TF_CONFIG", "end"}));
   launch.ends(0);
   Words ports;
   without_ports(launch.all_out, &ports);
-  assert_int_equal(ports.size(), 256);
+  assert_int_equal(ports.size(), 316);
   ports = sorted(ports);
   assert_true(std::adjacent_find(ports.begin(), ports.end()) == ports.end());
 }

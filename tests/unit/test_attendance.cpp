@@ -179,11 +179,11 @@ void the_event_says_for_whom_it_waits(void**) {
   carrier.open();
   recorder.meet_workers();
   recorder.wait_for_workers(1, 3);
-  assert_int_equal(carrier.event().first, 1 | 1 << 16 | uint64_t{3} << 32);
+  assert_int_equal(carrier.event().first, 1 | 1 << 8 | uint64_t{3} << 36);
   const Attendance::Verdict found = verdict_of(*memory, {{5}, {3}, {90}, {60}}, 0, 0, 0, recorder);
-  assert_int_equal(carrier.event().first, 1 | uint64_t{0xFFFF} << 16);  // all have come
+  assert_int_equal(carrier.event().first, 1 | uint64_t{0xFFFFFFF} << 8);  // all have come
   recorder.last_of_workers(found.worker, found.name, found.late_ns);
-  assert_int_equal(carrier.event().first, 2 | 2 << 16 | uint64_t{2} << 32);
+  assert_int_equal(carrier.event().first, 2 | 2 << 8 | uint64_t{2} << 36);
   assert_int_equal(carrier.event().second, 30);
   recorder.close(DIST_OK);
   assert_int_equal(carrier.event().second, 30);

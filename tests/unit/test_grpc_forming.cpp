@@ -62,8 +62,9 @@ void who_leaves_to_form_a_generation_comes_back(void**) {
     for (std::size_t w = 0; w < kWorkers; ++w) {
       const Parting& known = workers.known[w];
       if (known.met && (w == 0 ? known.gone.none() : !known.gone[0])) continue;
-      const std::string gone = known.gone.to_string();
-      fail_msg("time %d: worker %zu takes %s for gone", time, w, gone.substr(gone.size() - kWorkers).c_str());
+      std::string gone;
+      for (std::size_t each = 0; each < kWorkers; ++each) gone += known.gone[each] ? '1' : '0';
+      fail_msg("time %d: worker %zu takes %s for gone", time, w, gone.c_str());
     }
   }
 }

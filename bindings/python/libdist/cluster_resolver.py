@@ -100,7 +100,7 @@ class RendezvousOptions:
     rank: Optional[int] = None
     """Number of this worker, from 0 to size - 1. None selects the rank that the launcher has set."""
     size: int = 0
-    """Number of workers, 1 to 256. 0 selects the number that the launcher has set."""
+    """Number of workers. 0 selects the number that the launcher has set."""
     address: Optional[str] = None
     """Address of worker 0, "host:port". None selects DIST_RENDEZVOUS, or MASTER_ADDR and the port after MASTER_PORT."""
     job_name: Optional[str] = None

@@ -218,8 +218,8 @@ class DeviceOrder(IntEnum):
     MESH = 2  # blocks
 
 
-MAX_REPLICAS: int = 256  # replicas of one strategy in one process
-MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum, counting those of all replicas
+MAX_REPLICAS: int = 256  # no limit: kept for programs that were written when it was one
+MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum; 16 for each replica if that is more
 MAX_NDIM: int = 16  # dimensions of a tensor
 MAX_TAG_BYTES: int = 48  # bytes of a tag, including its NUL; longer tags are truncated
 MAX_MESH_POSITIONS: int = 1048576  # positions in a topology's mesh, and devices of a topology or an assignment

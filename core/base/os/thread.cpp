@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -59,6 +60,18 @@ ThreadKey::ThreadKey(void (*end)(void*)) noexcept : made_(pthread_key_create(&ke
   stay_loaded();
 }
 bool ThreadKey::set(void* value) const noexcept { return made_ && pthread_setspecific(key_, value) == 0; }
+
+int64_t most_threads() noexcept {
+  int64_t most = INT64_MAX;
+  for (const char* const limit : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"}) {
+    std::FILE* const file = std::fopen(limit, "re");
+    if (file == nullptr) continue;
+    long long value = 0;
+    if (std::fscanf(file, "%lld", &value) == 1 && value > 0) most = std::min<int64_t>(most, value);
+    std::fclose(file);
+  }
+  return most;
+}
 
 std::size_t least_stack_bytes() noexcept {
   constexpr std::size_t kOwnBytes = std::size_t{240} << 10;

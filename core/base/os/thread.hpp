@@ -89,6 +89,9 @@ bool call_at_thread_end() noexcept {
 // data and signal frames, the library's own calls, and a modest host function.
 std::size_t least_stack_bytes() noexcept;
 
+// The number of threads that the system runs at a time, for all processes.
+int64_t most_threads() noexcept;
+
 // A system thread. Unlike with std::thread, a failure to create one is a status.
 class Thread {
  public:

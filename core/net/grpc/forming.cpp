@@ -15,7 +15,10 @@
 namespace dist::grpc_link {
 namespace {
 
-constexpr std::size_t kSetBytes = kMostFormingWorkers / 8;
+// Size of a set in a message: a bit for each worker of the cluster.
+constexpr std::size_t set_bytes(std::size_t workers) noexcept {
+  return std::max<std::size_t>(32, (workers + 7) / 8);
+}
 // A worker that is not admitted asks again ten times a second.
 constexpr int64_t kAsksWithinNs = 2'000'000'000;
 // Between two generations nobody listens at worker 0's address for a moment, which can be long on a busy
@@ -23,17 +26,17 @@ constexpr int64_t kAsksWithinNs = 2'000'000'000;
 constexpr int64_t kLeastNobodyNs = 2'000'000'000;
 constexpr int64_t kSliceNs = 20'000'000;
 
-void write(const WorkerSet& set, std::byte* to) noexcept {
-  std::fill_n(to, kSetBytes, std::byte{0});
-  for (std::size_t w = 0; w < set.size(); ++w) {
+// `to` is zero.
+void write(const WorkerSet& set, std::size_t workers, std::byte* to) noexcept {
+  for (std::size_t w = 0; w < workers; ++w) {
     if (set[w]) to[w / 8] |= std::byte{1} << (w % 8);
   }
 }
 
-WorkerSet read(const std::byte* from) noexcept {
+WorkerSet read(const std::byte* from, std::size_t workers) noexcept {
   WorkerSet set;
-  for (std::size_t w = 0; w < set.size(); ++w)
-    set[w] = (from[w / 8] >> (w % 8) & std::byte{1}) != std::byte{0};
+  for (std::size_t w = 0; w < workers; ++w)
+    set.set(w, (from[w / 8] >> (w % 8) & std::byte{1}) != std::byte{0});
   return set;
 }
 
@@ -44,7 +47,7 @@ std::size_t index(int worker) noexcept { return static_cast<std::size_t>(worker)
 // `members_` must be held, here and for the next two functions. The workers that are here.
 WorkerSet Endpoint::come() const noexcept {
   WorkerSet set;
-  for (const Peer& peer : peers_) set[index(peer.number)] = peer.life == Life::kHere;
+  for (const Peer& peer : peers_) set.set(index(peer.number), peer.life == Life::kHere);
   return set;
 }
 
@@ -52,7 +55,7 @@ WorkerSet Endpoint::come() const noexcept {
 WorkerSet Endpoint::away() const noexcept {
   WorkerSet set;
   for (const Peer& peer : peers_) {
-    set[index(peer.number)] = peer.life == Life::kLost || (peer.life == Life::kLeft && !peer.comes_back);
+    set.set(index(peer.number), peer.life == Life::kLost || (peer.life == Life::kLeft && !peer.comes_back));
   }
   return set;
 }
@@ -61,7 +64,7 @@ WorkerSet Endpoint::newcomers() const noexcept {
   WorkerSet set;
   const int64_t now = steady_now_ns();
   for (const Peer& peer : peers_) {
-    set[index(peer.number)] = peer.asked_ns != 0 && now - peer.asked_ns < kAsksWithinNs;
+    set.set(index(peer.number), peer.asked_ns != 0 && now - peer.asked_ns < kAsksWithinNs);
   }
   return set;
 }
@@ -91,7 +94,7 @@ Parting Endpoint::knows() noexcept {
 dist_status Endpoint::look_as_leader(const Forming& wanted, int64_t waited_ns, std::string* why) noexcept {
   const std::scoped_lock lock(members_);
   const WorkerSet here = come();
-  const WorkerSet missing = wanted.expected & ~here & ~away();
+  const WorkerSet missing = wanted.expected - here - away();
   const bool enough = here.count() >= index(wanted.least);
   if (enough && (missing.none() || waited_ns >= wanted.window_ns)) {
     begin_generation(wanted);
@@ -121,15 +124,16 @@ void Endpoint::begin_generation(const Forming& wanted) noexcept {
   generation_.members = come();
   for (const Peer& peer : peers_) {
     const std::size_t at = index(peer.number);
-    generation_.stayed[at] = generation_.members[at] && wanted.before[at] &&
-                             (peer.number == me() || peer.came_from == wanted.generation - 1);
+    generation_.stayed.set(at, generation_.members[at] && wanted.before[at] &&
+                                   (peer.number == me() || peer.came_from == wanted.generation - 1));
   }
-  std::byte sets[2 * kSetBytes];
-  write(generation_.members, sets);
-  write(generation_.stayed, sets + kSetBytes);
-  const Frame formed{.kind = FrameKind::kFormed, .id = generation_.generation, .bytes = sizeof sets};
+  const std::size_t each = set_bytes(peers_.size());
+  std::vector<std::byte> sets(2 * each);
+  write(generation_.members, peers_.size(), sets.data());
+  write(generation_.stayed, peers_.size(), sets.data() + each);
+  const Frame formed{.kind = FrameKind::kFormed, .id = generation_.generation, .bytes = sets.size()};
   for (Peer& peer : peers_) {
-    if (peer.control != nullptr && peer.life == Life::kHere) peer.control_queue.put(formed, sets);
+    if (peer.control != nullptr && peer.life == Life::kHere) peer.control_queue.put(formed, sets.data());
   }
   formed_ = true;
 }
@@ -159,17 +163,17 @@ void Endpoint::leave_out_others() noexcept {
 
 // Returns NULL if worker 0 may send this frame.
 const char* Endpoint::check_formed(const Frame& frame) const noexcept {
-  const bool may =
-      !hub() && config_.forms && frame.bytes == 2 * kSetBytes && frame.id >= 1 && frame.id < kNoGeneration;
+  const bool may = !hub() && config_.forms && frame.bytes == 2 * set_bytes(peers_.size()) && frame.id >= 1 &&
+                   frame.id < kNoGeneration;
   return may ? nullptr : "a frame 'formed' that cannot be";
 }
 
 void Endpoint::take_formed(const Frame& frame, const std::byte* data) noexcept {
   {
     const std::scoped_lock lock(members_);
-    WorkerSet all;
-    for (const Peer& peer : peers_) all.set(index(peer.number));
-    Formed formed{static_cast<uint32_t>(frame.id), read(data) & all, read(data + kSetBytes)};
+    const std::size_t workers = peers_.size();
+    Formed formed{static_cast<uint32_t>(frame.id), read(data, workers),
+                  read(data + set_bytes(workers), workers)};
     formed.stayed &= formed.members;
     if (formed_ || !formed.members[0] || !formed.members[index(me())]) return;
     generation_ = formed;

@@ -114,7 +114,7 @@ class partition {
   static int32_t product(const std::vector<int64_t> &dimensions) noexcept {
     int64_t parts = 1;
     for (const int64_t each : dimensions) {
-      if (each < 1 || each > DIST_MAX_REPLICAS) return 0;  // which is rejected
+      if (each < 1 || each > DIST_MAX_MESH_POSITIONS) return 0;  // which is rejected
       parts = parts * each <= DIST_MAX_MESH_POSITIONS ? parts * each : DIST_MAX_MESH_POSITIONS + 1;
     }
     return static_cast<int32_t>(parts);

@@ -122,10 +122,10 @@ static void options_are_checked(void **state) {
   (void)state;
   dist_rendezvous_options options = DIST_RENDEZVOUS_OPTIONS_INIT;
   options.has_rank = 1;
-  options.size = 257;
-  meets_none(&options, DIST_INVALID_ARGUMENT, "the number of workers (given as an option) is 257");
+  options.size = 65537;
+  meets_none(&options, DIST_INVALID_ARGUMENT, "the number of workers (given as an option) is 65537");
   options.size = -1;
-  meets_none(&options, DIST_INVALID_ARGUMENT, "must be 1 to 256");
+  meets_none(&options, DIST_INVALID_ARGUMENT, "must be 1 to 65536");
   options.size = 1;
   options.rank = 1;
   meets_none(&options, DIST_INVALID_ARGUMENT, "the rank (given as an option) is 1, but must be 0 to 0");

@@ -379,7 +379,8 @@ static void what_does_not_fit_is_refused(void **state) {
   (void)state;
   dist_network *network = NULL;
   assert_fails(dist_network_create(0, NULL, &network), DIST_INVALID_ARGUMENT, "num_workers is 0");
-  assert_fails(dist_network_create(257, NULL, &network), DIST_INVALID_ARGUMENT, "num_workers is 257");
+  assert_fails(dist_network_create(-1, NULL, &network), DIST_INVALID_ARGUMENT, "num_workers is -1");
+  assert_int_equal(dist_network_create(INT32_MAX, NULL, &network), DIST_RESOURCE_EXHAUSTED);
   dist_network_options small = DIST_NETWORK_OPTIONS_INIT;
   small.credit_bytes = 100;
   assert_fails(dist_network_create(2, &small, &network), DIST_INVALID_ARGUMENT, "credit_bytes is 100");
@@ -408,7 +409,7 @@ static void what_does_not_fit_is_refused(void **state) {
       {{2, 3, 0}, 2, "replicas_of_workers[1] is 3"},
       {{0, 2, 0}, 2, "replicas_of_workers[0] is 0"},
       {{-1, 2, 0}, 2, "replicas_of_workers[0] is -1"},
-      {{255, 2, 0}, 2, "257 replicas together"},
+      {{INT32_MAX, 2, 0}, 2, "2147483649 replicas together"},
   };
   for (size_t k = 0; k < COUNT_OF(cases); ++k) {
     options.replicas_of_workers = cases[k].replicas;

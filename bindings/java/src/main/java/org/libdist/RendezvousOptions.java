@@ -42,7 +42,7 @@ public final class RendezvousOptions {
         return copy;
     }
 
-    /** Sets the number of workers, 1 to 256; 0 selects that of the launcher. */
+    /** Sets the number of workers; 0 selects that of the launcher. */
     public RendezvousOptions size(int size) {
         RendezvousOptions copy = copy();
         copy.size = size;
