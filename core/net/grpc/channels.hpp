@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Releases gRPC's channels. gRPC 1.51 leaks the socket of a channel that is destroyed while it connects if a call has
-// waited for it, so such a channel is kept until the attempt has ended, which takes at most kHandshakeMs.
+// waited for it, so such a channel is kept until the attempt has ended, which takes at most kHandshakeNs.
 #pragma once
 
 #include <grpcpp/channel.h>

@@ -53,7 +53,8 @@ std::string Listener::listen(const Config& config, const std::vector<std::string
                              grpc::ServerBuilder& builder) {
   if (std::string why = open(config, addresses); !why.empty()) return why;
   secret_ = config.secret;
-  prove_within_ns_ = prove_within_ns(config.lease_ns);
+  prove_within_ns_ = config.crowded_ns(prove_within_ns(config.lease_ns));
+  token_within_ns_ = config.crowded_ns(kTokenWithinNs);
   most_newcomers_ = std::clamp<std::size_t>(descriptor_limit() / 8, 8, 128);
   most_unproven_ = std::clamp<std::size_t>(descriptor_limit() / 8, 16, 256);
   acceptor_ = configure(config, builder);
@@ -166,7 +167,7 @@ void Listener::turn() {
   std::size_t at = 1;
   for (auto& each : newcomers_) {
     const bool may_read = !each->has_token && ready[at++];
-    const bool stays = may_read ? read(*each) : now - each->since_ns < kTokenWithinNs;
+    const bool stays = may_read ? read(*each) : now - each->since_ns < token_within_ns_;
     if (!stays || (each->has_token && hand_over(*each, now))) each = nullptr;
   }
   std::erase(newcomers_, nullptr);

@@ -93,6 +93,7 @@ class Listener {
   const std::function<void(int)> ended_unproven_;
   std::string secret_;
   int64_t prove_within_ns_ = 0;
+  int64_t token_within_ns_ = 0;
   std::size_t most_newcomers_ = 0;
   std::size_t most_unproven_ = 0;
   Listening listening_;
