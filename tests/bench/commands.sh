@@ -9,6 +9,8 @@ usage: ./dev bench [BENCHMARK] [--peers] [ARGUMENT...]
 Without BENCHMARK, times the collectives of replicas in one process and compares them with hand-written loops and OpenMP.
 
   --workers W      all_reduce of W processes, compared with plain gRPC and Gloo
+  --scale --workers W
+                   start time, memory and descriptors of W processes on this machine
   --ps             variables of a parameter server, compared with plain gRPC; closures per second
   --serve          requests and batches
   --trainer        the digits trainer with one replica per CPU
@@ -151,6 +153,12 @@ bench_workers() {
   run "$build/tests/bench/dist_bench_workers" "${arguments[@]}"
 }
 
+bench_scale() {
+  configure
+  compile dist_bench_scale dist-grpc
+  run "$build/tests/bench/dist_bench_scale" "${arguments[@]}"
+}
+
 bench_servers() {
   ! took --peers || provide_peers tensorflow
   build_bench servers.list dist_bench_servers dist-grpc
@@ -267,6 +275,7 @@ bench() { # ARGUMENT...
   case " $* " in
     *" --serve "*) benchmark=serve ;;
     *" --trainer "*) benchmark=trainer ;;
+    *" --scale "*) benchmark=scale ;;
     *" --workers"*) benchmark=workers ;;
     *" --ps "*) benchmark=servers ;;
     *" --split "*) benchmark=split ;;
@@ -274,7 +283,7 @@ bench() { # ARGUMENT...
     *" --host "*) benchmark=host ;;
     *" --page "*) benchmark=page ;;
   esac
-  sort_arguments '--serve --trainer --ps --split --decode --host --page --peers --bindings --' "$@"
+  sort_arguments '--scale --serve --trainer --ps --split --decode --host --page --peers --bindings --' "$@"
   provide $everything
   "bench_$benchmark"
 }
