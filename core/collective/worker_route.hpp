@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerRoute: the algorithm that moves a collective's tensors between workers. It is a pure function of
-// sizes and measures nothing, so that a program does the same in every run.
+// WorkerRoute: the algorithm that moves a collective's tensors between workers: the one that takes less time according to a
+// cost model. It is a pure function of sizes and measures nothing, so that a program does the same in every run.
 //
 //     kTogether   all workers get all tensors together with the members' descriptions: one message each way
 //     kOwner      each range of the result has an owner among the workers. The owner receives the inputs of its
@@ -28,19 +28,44 @@ struct WorkerRouteQuestion {
 
 // Larger data are sent in pieces, because saving a round is not worth the additional traffic.
 inline constexpr std::size_t kMostTogetherBytes = std::size_t{256} << 10;
-// The bytes that a link transfers during the latency of a message: 30 us at 25 Gb/s.
-inline constexpr std::size_t kRoundBytes = std::size_t{90} << 10;
 
-constexpr WorkerRoute worker_route_of(const WorkerRouteQuestion& q) noexcept {
+// The messages of one worker in a collective of one piece. It receives as many as it sends.
+struct WorkerTraffic {
+  int rounds;            // messages that wait for an earlier one, one after another
+  std::size_t messages;  // sent, to all others in each round
+  std::size_t bytes;     // of tensors received
+};
+
+// `bytes` of the question times the number of members must not overflow.
+constexpr WorkerTraffic worker_traffic_of(WorkerRoute route, const WorkerRouteQuestion& q) noexcept {
+  const auto workers = static_cast<std::size_t>(q.workers);
+  const std::size_t all = q.givers * q.bytes / workers * (workers - 1);
+  if (route == WorkerRoute::kTogether) return {1, workers - 1, all};
+  // The members' descriptions, the inputs of the own range, and the results of the others' ranges.
+  return {3, 3 * (workers - 1), all / workers + q.bytes / workers * (workers - 1)};
+}
+
+// A link between workers. By default, 25 Gb/s and the latency of TCP.
+struct WorkerLinkCosts {
+  double latency_ns = 15'000;  // of a message
+  double message_ns = 0;       // a worker's own time for each further message of a round
+  double byte_ns = 0.32;
+};
+
+constexpr double worker_time_ns(const WorkerTraffic& traffic, const WorkerLinkCosts& link) noexcept {
+  return traffic.rounds * link.latency_ns +
+         static_cast<double>(traffic.messages - static_cast<std::size_t>(traffic.rounds)) * link.message_ns +
+         static_cast<double>(traffic.bytes) * link.byte_ns;
+}
+
+constexpr WorkerRoute worker_route_of(const WorkerRouteQuestion& q,
+                                      const WorkerLinkCosts& link = {}) noexcept {
   const std::size_t most = q.staging < kMostTogetherBytes ? q.staging : kMostTogetherBytes;
   if (!q.to_all || (q.givers != 0 && q.bytes > most / q.givers)) return WorkerRoute::kOwner;
   if (!q.folds) return WorkerRoute::kTogether;
-  // A worker receives either everything that others bring, or the inputs of its own range and the results of
-  // the others.
-  const auto workers = static_cast<std::size_t>(q.workers);
-  const std::size_t all = q.givers * q.bytes / workers * (workers - 1);
-  const std::size_t ranges = all / workers + q.bytes / workers * (workers - 1);
-  return all <= ranges + kRoundBytes ? WorkerRoute::kTogether : WorkerRoute::kOwner;
+  const double together = worker_time_ns(worker_traffic_of(WorkerRoute::kTogether, q), link);
+  return together <= worker_time_ns(worker_traffic_of(WorkerRoute::kOwner, q), link) ? WorkerRoute::kTogether
+                                                                                     : WorkerRoute::kOwner;
 }
 
 // The question from one member's point of view. If one member chooses kOwner, all members use it.

@@ -59,6 +59,47 @@ void ways(void**) {
   }
 }
 
+// The traffic that the choice is based on, and how a slower link changes the choice.
+void costs(void**) {
+  constexpr std::size_t kRoom = 64 * kKi * kKi;
+  constexpr auto kTogether = WorkerRoute::kTogether;
+  constexpr auto kOwner = WorkerRoute::kOwner;
+  constexpr WorkerRouteQuestion kFour{4, 8, true, true, 16 * kKi, kRoom};
+  constexpr WorkerTraffic kAll = worker_traffic_of(kTogether, kFour);
+  static_assert(kAll.rounds == 1 && kAll.messages == 3 && kAll.bytes == std::size_t{6} * 16 * kKi);
+  constexpr WorkerTraffic kRanges = worker_traffic_of(kOwner, kFour);
+  // A quarter of six inputs, and three quarters of the result.
+  static_assert(kRanges.rounds == 3 && kRanges.messages == 9 && kRanges.bytes == (24 + 12) * kKi);
+  static_assert(worker_time_ns({2, 6, 1000}, {100, 10, 0.5}) == 2 * 100 + 4 * 10 + 500);
+  constexpr WorkerRouteQuestion kSixteen{16, 16, true, true, 7 * kKi, kRoom};
+  static_assert(worker_route_of(kSixteen) == kOwner);
+  static_assert(worker_route_of(kSixteen, {.latency_ns = 30'000}) == kTogether);
+  static_assert(worker_route_of(kSixteen, {.message_ns = 2000}) == kTogether);
+  static_assert(worker_route_of(kSixteen, {.byte_ns = 3.2}) == kOwner);
+  static_assert(worker_route_of({16, 16, true, true, kKi, kRoom}, {.byte_ns = 3.2}) == kOwner);
+}
+
+// A model, not a measurement: what an all_reduce of f32 over many workers of one replica costs a worker.
+void model_of_many_workers(void**) {
+  constexpr WorkerLinkCosts kLink{.message_ns = 5000};
+  std::printf(
+      "# model of an all_reduce: 25 Gb/s, 15 us for a message, 5 us for each further one of a round\n");
+  for (const int workers : {64, 256, 1024}) {
+    for (const std::size_t bytes : {std::size_t{4}, kKi, 64 * kKi, kKi * kKi}) {
+      const WorkerRouteQuestion question{workers,       static_cast<std::size_t>(workers), true, true, bytes,
+                                         64 * kKi * kKi};
+      const WorkerRoute route = worker_route_of(question, kLink);
+      const WorkerTraffic traffic = worker_traffic_of(route, question);
+      std::printf("# %4d workers, %8zu bytes: %s, %4zu messages, %9zu bytes, %.1f ms\n", workers, bytes,
+                  route == WorkerRoute::kTogether ? "together" : "owner   ", traffic.messages, traffic.bytes,
+                  worker_time_ns(traffic, kLink) * 1e-6);
+      // Every worker sends to all others in each round.
+      assert_int_equal(traffic.messages, traffic.rounds * (workers - 1));
+      assert_true(route == WorkerRoute::kTogether || bytes > 4);
+    }
+  }
+}
+
 // A call of all members, and its schedule.
 struct Plan {
   Plan(const Case& the_case, const std::vector<int>& layout, std::size_t n, std::mt19937_64& random)
@@ -220,7 +261,10 @@ void staging_is_shared_out(void**) {
 int main() {
   using namespace dist;
   std::printf("# seed %" PRIu64 "\n", kSeed);
-  const CMUnitTest tests[] = {cmocka_unit_test(ways), cmocka_unit_test(lanes),
+  const CMUnitTest tests[] = {cmocka_unit_test(ways),
+                              cmocka_unit_test(costs),
+                              cmocka_unit_test(model_of_many_workers),
+                              cmocka_unit_test(lanes),
                               cmocka_unit_test(pieces_are_the_whole),
                               cmocka_unit_test(staging_is_shared_out)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
