@@ -58,16 +58,21 @@ Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes,
   return kOk;
 }
 
-// If the environment has no TF_CONFIG but the address of a rendezvous, meets the other workers. `out` stays empty
-// otherwise.
+// If the environment has no TF_CONFIG, but the address of a rendezvous or a link module that knows the job, meets the
+// other workers. `out` stays empty otherwise.
 Status meet_workers(const StrategyOptions& options, Ref<ClusterResolver>* out) {
   if (options.kind != DIST_STRATEGY_MULTI_WORKER_MIRRORED || options.cluster_resolver != nullptr ||
-      options.network != nullptr || !finds_rendezvous_in_environment()) {
+      options.network != nullptr) {
     return kOk;
   }
   Ref<Memory> memory;
   DIST_TRY(create_memory(options.allocator, "allocator", &memory));
-  return create_rendezvous_resolver(*memory, {}, {options.timeout_ns, nullptr}, {}, out);
+  bool meets = false;
+  DIST_TRY(wants_to_meet(*memory, options.transport, &meets));
+  if (!meets) return kOk;
+  RendezvousOptions rendezvous;
+  rendezvous.transport = options.transport;
+  return create_rendezvous_resolver(*memory, rendezvous, {options.timeout_ns, nullptr}, {}, out);
 }
 
 }  // namespace

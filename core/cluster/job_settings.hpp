@@ -22,6 +22,10 @@ struct JobSettings {
   static constexpr int32_t kLinkModule = -1;
   std::pmr::string link_module;
   int32_t transport = DIST_TRANSPORT_AUTO;
+  // That name, if the option leaves the choice to DIST_TRANSPORT; else NULL.
+  const char* link_module_for(int32_t option) const noexcept {
+    return option == DIST_TRANSPORT_AUTO && transport == kLinkModule ? link_module.c_str() : nullptr;
+  }
   int32_t num_replicas = 0;  // of each worker; 0: not set
   // "": not set.
   std::pmr::string module_folder;  // location of libdist-grpc.so and of link modules

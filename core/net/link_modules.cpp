@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/net/link_modules.hpp"
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -24,6 +25,9 @@ constexpr char kEntry[] = DIST_NAME_OF(DIST_LINK_MODULE_ENTRY);
 
 using Entry = const dist_link_functions* (*)();
 
+// The functions after these are optional.
+constexpr std::size_t kLeastTableBytes = offsetof(dist_link_functions, meet);
+
 struct Registry {
   std::mutex mutex;
   const dist_link_functions* modules[kMostModules] = {};
@@ -36,9 +40,9 @@ Registry& registry() noexcept {
 
 // `what` begins the message.
 Status check_functions(const dist_link_functions* functions, const char* what) noexcept {
-  if (functions == nullptr || functions->struct_size < sizeof(dist_link_functions)) {
+  if (functions == nullptr || functions->struct_size < kLeastTableBytes) {
     return invalid_argument("%s has a struct_size of %u, but this libdist needs at least %zu", what,
-                            functions == nullptr ? 0u : functions->struct_size, sizeof(dist_link_functions));
+                            functions == nullptr ? 0u : functions->struct_size, kLeastTableBytes);
   }
   if (functions->reserved != 0)
     return invalid_argument("%s: reserved is %d, but must be 0", what, functions->reserved);
@@ -118,18 +122,36 @@ Status find_link_module(const char* name, const char* folder, const dist_link_fu
   char file[kMostNameBytes + sizeof "libdist-.so"];
   std::snprintf(file, sizeof file, "libdist-%s.so", name);
   const bool gloo = std::strcmp(name, "gloo") == 0;
+  const char* const how = gloo ? "Build libdist with -Dgloo=enabled, which needs Gloo (Debian: libgloo-dev)"
+                               : "Correct the name of the transport, register this link module first";
   const void* found = nullptr;
-  DIST_TRY(load_module({file, kEntry,
-                        gloo ? "Build libdist with -Dgloo=enabled, which needs Gloo (Debian: libgloo-dev)"
-                             : "Correct the name of the transport, register this link module first",
-                        check_library},
-                       folder, &found));
+  DIST_TRY(load_module({file, kEntry, how, check_library}, folder, &found));
   const auto* const functions = static_cast<const dist_link_functions*>(found);
   if (std::strcmp(functions->name, name) != 0) {
     return fail(DIST_UNAVAILABLE, "%s contains the link module \"%s\"", file, functions->name);
   }
   *out = functions;
   return kOk;
+}
+
+Status find_links(int32_t transport, const char* name, const char* folder,
+                  const dist_link_functions** out) noexcept {
+  if (name == nullptr) {
+    if (transport == DIST_TRANSPORT_GLOO) return find_link_module("gloo", folder, out);
+    return *out = registered_link_module(transport), kOk;
+  }
+  ErrorRecord why;
+  if (is_link_module_name(name)) {
+    if (find_link_module(name, folder, out).ok()) return kOk;
+    why = last_error();
+  }
+  return invalid_argument(
+      "DIST_TRANSPORT is \"%s\", but must be auto, none, grpc, gloo or the name of a link module%s%s",
+      Shown(name).c_str(), *why.message == '\0' ? "" : ": ", why.message);
+}
+
+bool has_meet(const dist_link_functions& functions) noexcept {
+  return functions.struct_size >= kLeastTableBytes + sizeof functions.meet && functions.meet != nullptr;
 }
 
 }  // namespace dist

@@ -24,7 +24,7 @@ bool is_loopback(std::string_view host) noexcept { return HostAndPort{host, 0}.i
 }  // namespace
 
 Gathering::Gathering(Memory& memory, const char* address, const Registration& own)
-    : memory_(memory), address_(address, &memory), own_(own), places_(&memory), rejections_(&memory) {
+    : memory_(memory), own_(own), address_(address, &memory), places_(&memory), rejections_(&memory) {
   places_.reserve(static_cast<std::size_t>(own.size));
   for (int32_t i = 0; i < own.size; ++i) places_.push_back({{}, std::pmr::string(&memory), 0});
   places_[0].address = address_text(memory, own.host, own.port);
@@ -127,6 +127,11 @@ void Gathering::wake() noexcept {
 }
 
 // ---- On worker 0's thread ----
+
+void Gathering::set_address(std::string_view address) {
+  const std::scoped_lock lock(mutex_);
+  address_ = address;
+}
 
 std::size_t Gathering::num_missing() const noexcept {
   return static_cast<std::size_t>(

@@ -14,6 +14,7 @@
 #include <memory_resource>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/cancel.hpp"
@@ -29,6 +30,9 @@ class Gathering final : public CallHandler, private Cancel::Link {
  public:
   // `address`: of the rendezvous. `own`: worker 0's registration, with its host.
   Gathering(Memory& memory, const char* address, const Registration& own);
+
+  // Replaces the address, if its port is known only now. Call it before others learn the address.
+  void set_address(std::string_view address);
 
   // Waits until all workers have registered, and answers them with the cluster. `until_ns`: by the steady clock; `cancel`
   // may be NULL. On failure the workers that have registered fail with the same message. Called once.
@@ -61,11 +65,11 @@ class Gathering final : public CallHandler, private Cancel::Link {
   Status finish(Ref<ClusterSpec>* out);
 
   Memory& memory_;
-  const std::pmr::string address_;
   const Registration& own_;
 
   std::atomic<uint32_t> changes_{0};
   mutable std::mutex mutex_;  // protects everything below
+  std::pmr::string address_;
   std::pmr::vector<Place> places_;
   bool over_ = false;  // no more registrations
   bool cancelled_ = false;

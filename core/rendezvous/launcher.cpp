@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include "core/base/text.hpp"
+#include "core/cluster/job_settings.hpp"
 #include "core/cluster/python_numbers.hpp"
 #include "core/cluster/resolver.hpp"
+#include "core/net/link_modules.hpp"
 #include "core/net/link_security.hpp"
 #include "core/rendezvous/registration.hpp"
 
@@ -85,6 +87,19 @@ Status find_launcher(int32_t given_size, const Launcher** out) noexcept {
   return kOk;
 }
 
+Status check_numbers(const RendezvousPlace& place) noexcept {
+  if (place.size < 1 || place.size > DIST_MAX_CLUSTER_TASKS) {
+    return invalid_argument("the number of workers (%s) is %d, but must be 1 to %d", place.size_source,
+                            place.size, DIST_MAX_CLUSTER_TASKS);
+  }
+  if (place.rank < 0 || place.rank >= place.size) {
+    return invalid_argument("the rank (%s) is %d, but must be 0 to %d, because there are %s (%s)",
+                            place.rank_source, place.rank, place.size - 1,
+                            CountText(place.size, "worker").text, place.size_source);
+  }
+  return kOk;
+}
+
 Status find_address(Memory& memory, const char* given, RendezvousPlace* out) {
   if (given == nullptr) {
     given = text_of("DIST_RENDEZVOUS");
@@ -144,8 +159,52 @@ Status find_job(const char* given, const Launcher* launcher, RendezvousPlace* ou
 
 }  // namespace
 
-bool finds_rendezvous_in_environment() noexcept {
-  return text_of("DIST_RENDEZVOUS") != nullptr && text_of("TF_CONFIG") == nullptr;
+Status find_meeting_module(Memory& memory, const RendezvousOptions& options,
+                           const dist_link_functions** out) {
+  if (options.address != nullptr || text_of("DIST_RENDEZVOUS") != nullptr) return kOk;
+  JobSettings settings(memory);
+  DIST_TRY(read_job_settings(&settings));
+  const char* const folder = settings.module_folder.empty() ? nullptr : settings.module_folder.c_str();
+  const dist_link_functions* links = nullptr;
+  DIST_TRY(find_links(options.transport, settings.link_module_for(options.transport), folder, &links));
+  if (links != nullptr && has_meet(*links)) *out = links;
+  return kOk;
+}
+
+Status wants_to_meet(Memory& memory, int32_t transport, bool* out) {
+  *out = false;
+  if (text_of("TF_CONFIG") != nullptr) return kOk;
+  const dist_link_functions* module = nullptr;
+  RendezvousOptions options;
+  options.transport = transport;
+  DIST_TRY(find_meeting_module(memory, options, &module));
+  *out = module != nullptr || text_of("DIST_RENDEZVOUS") != nullptr;
+  return kOk;
+}
+
+Status check_place_of_module(const RendezvousOptions& options, const char* module, RendezvousPlace* place) {
+  DIST_TRY(check_numbers(*place));
+  Numbers other{options.rank == DIST_TASK_UNSET ? place->rank : options.rank,
+                options.size == 0 ? place->size : options.size};
+  const char* source = "the options";
+  const auto agree = [&] { return other.rank == place->rank && other.size == place->size; };
+  const Launcher* launcher = nullptr;
+  if (agree()) {
+    DIST_TRY(find_launcher(0, &launcher));
+    // Slurm's variables are also set in programs that it has not started as one of several.
+    if (launcher != nullptr && launcher != &kSlurm) {
+      DIST_TRY(read(*launcher, 0, &other));
+      source = launcher->rank;
+    }
+  }
+  if (!agree()) {
+    return failed_precondition(
+        "this process has rank %d of %d by the link module \"%s\", but rank %d of %d by %s. Use the link "
+        "module "
+        "of the launcher, or set DIST_RENDEZVOUS.",
+        place->rank, place->size, module, other.rank, other.size, source);
+  }
+  return find_job(options.job_name, nullptr, place);
 }
 
 Status find_rendezvous_place(Memory& memory, const RendezvousOptions& options, RendezvousPlace* out) {
@@ -171,15 +230,7 @@ Status find_rendezvous_place(Memory& memory, const RendezvousOptions& options, R
       out->size_source = size_name(*launcher);
     }
   }
-  if (out->size < 1 || out->size > DIST_MAX_CLUSTER_TASKS) {
-    return invalid_argument("the number of workers (%s) is %d, but must be 1 to %d", out->size_source,
-                            out->size, DIST_MAX_CLUSTER_TASKS);
-  }
-  if (out->rank < 0 || out->rank >= out->size) {
-    return invalid_argument("the rank (%s) is %d, but must be 0 to %d, because there are %s (%s)",
-                            out->rank_source, out->rank, out->size - 1, CountText(out->size, "worker").text,
-                            out->size_source);
-  }
+  DIST_TRY(check_numbers(*out));
   DIST_TRY(find_address(memory, options.address, out));
   return find_job(options.job_name, launcher, out);
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "dist/experimental/links.h"
 
 namespace dist {
 
@@ -18,6 +19,7 @@ struct RendezvousOptions {
   int32_t size = 0;
   const char* address = nullptr;
   const char* job_name = nullptr;
+  int32_t transport = DIST_TRANSPORT_AUTO;  // of the strategy that will use the cluster
 };
 
 struct RendezvousPlace {
@@ -35,7 +37,14 @@ struct RendezvousPlace {
 // INVALID_ARGUMENT if a value is out of range, FAILED_PRECONDITION if one is not known or two launchers do not agree.
 Status find_rendezvous_place(Memory& memory, const RendezvousOptions& options, RendezvousPlace* out);
 
-// Whether a strategy without a resolver meets the others: DIST_RENDEZVOUS is set, and TF_CONFIG is not.
-bool finds_rendezvous_in_environment() noexcept;
+// The link module that lets the workers meet (dist_link_functions.meet): that of the transport, if it can do so and
+// neither the options nor DIST_RENDEZVOUS set an address. NULL: none does.
+Status find_meeting_module(Memory& memory, const RendezvousOptions& options, const dist_link_functions** out);
+// Checks that the options and the launcher agree with what such a module knows, and completes the place.
+Status check_place_of_module(const RendezvousOptions& options, const char* module, RendezvousPlace* place);
+
+// Whether a strategy of this transport without a resolver meets the others: TF_CONFIG is not set, but DIST_RENDEZVOUS is,
+// or a link module lets them meet.
+Status wants_to_meet(Memory& memory, int32_t transport, bool* out);
 
 }  // namespace dist

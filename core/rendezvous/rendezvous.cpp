@@ -2,6 +2,7 @@
 #include "core/rendezvous/rendezvous.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "core/cluster/job_settings.hpp"
 #include "core/rendezvous/gathering.hpp"
 #include "core/rendezvous/joining.hpp"
+#include "core/rendezvous/module_meeting.hpp"
 #include "core/rpc/job_calls.hpp"
 
 namespace dist {
@@ -43,7 +45,7 @@ Status own_address(const std::string& host, std::string* out) {
 
 Status find_hosts(const RendezvousPlace& place, const JobSettings& settings, Hosts* out) {
   HostAndPort meeting;
-  const bool known = parse_address(place.address.c_str(), 1, &meeting);
+  const bool known = parse_address(place.address.c_str(), 0, &meeting);
   if (!settings.bind_address.empty()) {
     HostAndPort bind;
     if (!parse_address(settings.bind_address.c_str(), 0, &bind)) {
@@ -84,7 +86,7 @@ Status hold_port(Memory& memory, const Hosts& hosts, int64_t lease_ns, Ref<HeldP
 std::pmr::string meeting_bind_address(Memory& memory, const RendezvousPlace& place,
                                       const JobSettings& settings, const Hosts& hosts) {
   HostAndPort meeting;
-  (void)parse_address(place.address.c_str(), 1, &meeting);
+  (void)parse_address(place.address.c_str(), 0, &meeting);
   return settings.bind_address.empty() ? default_bind_address(memory, place.address.c_str())
                                        : address_text(memory, hosts.bind, static_cast<int>(meeting.port));
 }
@@ -100,8 +102,10 @@ Wait wait_of(const MeetingLimits& limits) {
   return {limit < 0 || limit > INT64_MAX - now ? INT64_MAX : now + limit, DurationText(limit).text};
 }
 
+// `module`: sends the address to the others; NULL: they know it.
 Status gather(Memory& memory, const RendezvousPlace& place, const std::pmr::string& bind_address,
-              const Registration& own, const Wait& wait, Cancel* cancel, Ref<ClusterSpec>* out) {
+              const Registration& own, const Wait& wait, Cancel* cancel, ModuleMeeting* module,
+              Ref<ClusterSpec>* out) {
   Gathering gathering(memory, place.address.c_str(), own);
   JobCallOptions calls;
   calls.address = bind_address.c_str();
@@ -112,6 +116,11 @@ Status gather(Memory& memory, const RendezvousPlace& place, const std::pmr::stri
                   std::max(std::size_t{4} * static_cast<std::size_t>(own.size), std::size_t{1024})};
   Ref<GrpcCalls> network;
   DIST_TRY(create_job_calls(memory, calls, &network));
+  if (module != nullptr) {
+    const std::pmr::string address = address_text(memory, own.host, network->port());
+    gathering.set_address(address);
+    DIST_TRY(module->send(address));
+  }
   return gathering.gather(wait.until_ns, cancel, out);
 }
 
@@ -126,12 +135,10 @@ Status join(Memory& memory, const RendezvousPlace& place, const Registration& ow
   return joining.join(wait.until_ns, cancel, out);
 }
 
-}  // namespace
-
-Status meet(Memory& memory, const RendezvousPlace& place, const MeetingLimits& limits, Met* out) {
+Status meet(Memory& memory, const RendezvousPlace& place, const Wait& wait, Cancel* cancel,
+            ModuleMeeting* module, Met* out) {
   JobSettings settings(memory);
   DIST_TRY(read_job_settings(&settings));
-  const Wait wait = wait_of(limits);
   Hosts hosts;
   DIST_TRY(find_hosts(place, settings, &hosts));
   DIST_TRY(hold_port(memory, hosts, settings.security.lease_ns, &out->port));
@@ -148,10 +155,33 @@ Status meet(Memory& memory, const RendezvousPlace& place, const MeetingLimits& l
     DIST_TRY(builder.add_task(0, address));
     return builder.finish(&out->spec);
   }
-  const Status met = place.rank == 0
-                         ? gather(memory, place, meeting_bind_address(memory, place, settings, hosts), own,
-                                  wait, limits.cancel, &out->spec)
-                         : join(memory, place, own, wait, limits.cancel, &out->spec);
+  return place.rank == 0 ? gather(memory, place, meeting_bind_address(memory, place, settings, hosts), own,
+                                  wait, cancel, module, &out->spec)
+                         : join(memory, place, own, wait, cancel, &out->spec);
+}
+
+Status find_place_and_meet(Memory& memory, const RendezvousOptions& options, const Wait& wait, Cancel* cancel,
+                           RendezvousPlace* place, Met* out) {
+  const dist_link_functions* links = nullptr;
+  DIST_TRY(find_meeting_module(memory, options, &links));
+  std::optional<ModuleMeeting> module;
+  if (links == nullptr) {
+    DIST_TRY(find_rendezvous_place(memory, options, place));
+  } else {
+    module.emplace(*links, wait.until_ns, cancel);
+    DIST_TRY(module->begin(memory, place));
+    DIST_TRY(check_place_of_module(options, links->name, place));
+    if (place->rank != 0) DIST_TRY(module->receive(&place->address));
+  }
+  return meet(memory, *place, wait, cancel, module ? &*module : nullptr, out);
+}
+
+}  // namespace
+
+Status meet(Memory& memory, const RendezvousOptions& options, const MeetingLimits& limits,
+            RendezvousPlace* place, Met* out) {
+  const Wait wait = wait_of(limits);
+  const Status met = find_place_and_meet(memory, options, wait, limits.cancel, place, out);
   if (met.code() != DIST_DEADLINE_EXCEEDED) return met;
   const ErrorRecord why = last_error();
   return fail(met.code(), "the workers have not met within %s: %s", wait.text.c_str(), why.message);

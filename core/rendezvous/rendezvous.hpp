@@ -27,10 +27,12 @@ struct Met {
   Ref<HeldPort> port;
 };
 
-// Blocks until all workers have registered. The security and the address to listen on are from the job's environment.
-Status meet(Memory& memory, const RendezvousPlace& place, const MeetingLimits& limits, Met* out);
+// Finds the place of this process, and blocks until all workers have registered. The security and the address to listen
+// on are from the job's environment.
+Status meet(Memory& memory, const RendezvousOptions& options, const MeetingLimits& limits,
+            RendezvousPlace* place, Met* out);
 
-// Finds the place of this process, meets the other workers, and makes a resolver.
+// Meets the other workers, and makes a resolver.
 Status create_rendezvous_resolver(Memory& memory, const RendezvousOptions& rendezvous,
                                   const MeetingLimits& limits, const ResolverOptions& options,
                                   Ref<ClusterResolver>* out);

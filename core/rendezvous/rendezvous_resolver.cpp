@@ -13,8 +13,7 @@ class RendezvousResolver final : public ClusterResolver {
       : ClusterResolver(memory, options), place_(memory) {}
 
   Status meet(const RendezvousOptions& rendezvous, const MeetingLimits& limits) {
-    DIST_TRY(find_rendezvous_place(memory(), rendezvous, &place_));
-    return dist::meet(memory(), place_, limits, &met_);
+    return dist::meet(memory(), rendezvous, limits, &place_, &met_);
   }
 
   Status spec(Ref<ClusterSpec>* out) const override {

@@ -38,23 +38,6 @@ int32_t transport_of(const WayOptions& options, const JobSettings& settings) noe
   return options.transport != DIST_TRANSPORT_AUTO ? options.transport : settings.transport;
 }
 
-// The link module of the transport; NULL: it has none.
-Status find_links(const WayOptions& options, const JobSettings& settings, const char* module_folder,
-                  const dist_link_functions** out) {
-  const int32_t wanted = transport_of(options, settings);
-  if (wanted == DIST_TRANSPORT_GLOO) return find_link_module("gloo", module_folder, out);
-  if (wanted != JobSettings::kLinkModule) return *out = registered_link_module(wanted), kOk;
-  const char* const name = settings.link_module.c_str();
-  ErrorRecord why;
-  if (is_link_module_name(name)) {
-    if (find_link_module(name, module_folder, out).ok()) return kOk;
-    why = last_error();
-  }
-  return invalid_argument(
-      "DIST_TRANSPORT is \"%s\", but must be auto, none, grpc, gloo or the name of a link module%s%s",
-      Shown(name).c_str(), *why.message == '\0' ? "" : ": ", why.message);
-}
-
 Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace& place,
                    const JobSettings& settings, const Generations& generations, Ref<Network>* out) {
   Ref<ClusterSpec> spec;
@@ -65,7 +48,8 @@ Status create_grpc(Memory& memory, const WayOptions& options, const WorkerPlace&
   grpc.addresses = addresses;
   grpc.me = place.me;
   grpc.module_folder = given(settings.module_folder);
-  DIST_TRY(find_links(options, settings, grpc.module_folder, &grpc.links));
+  DIST_TRY(find_links(transport_of(options, settings), settings.link_module_for(options.transport),
+                      grpc.module_folder, &grpc.links));
   grpc.bind_address = given(settings.bind_address);
   grpc.port = options.cluster_resolver->held_port();
   grpc.forms = generations.forms;

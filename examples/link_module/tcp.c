@@ -297,8 +297,8 @@ static void tcp_destroy(void *connection_) {
 }
 
 const dist_link_functions *dist_link_module(void) {
-  static const dist_link_functions table = {sizeof table, 0,         "tcp",      "plain TCP",
-                                            tcp_open,     tcp_close, tcp_listen, tcp_connect,
-                                            tcp_write,    tcp_read,  tcp_cut,    tcp_destroy};
+  static const dist_link_functions table = {sizeof table, 0,           "tcp",       "plain TCP", tcp_open,
+                                            tcp_close,    tcp_listen,  tcp_connect, tcp_write,   tcp_read,
+                                            tcp_cut,      tcp_destroy, NULL};
   return &table;
 }

@@ -271,6 +271,12 @@ DIST_API void dist_rendezvous_options_init(dist_rendezvous_options *options, uin
  * PyTorch's own store listens on MASTER_PORT. Set DIST_RENDEZVOUS if that port is in use. A job of one worker needs no
  * address.
  *
+ * **Link modules.** If neither the options nor DIST_RENDEZVOUS set an address, and DIST_TRANSPORT names a link module that
+ * knows the job (experimental/links.h), such as those of MPI, rank and size come from the module. Worker 0 listens on a
+ * port that the system chooses, and the module sends its address to the others. MASTER_ADDR is then ignored. The call
+ * fails if the options or the launcher's variables, except Slurm's, have another rank or size. The n-th such call of a
+ * worker meets the n-th such calls of the others.
+ *
  * The secret, the certificates and the lease of the job are those of workers.h, and so are the rules for addresses that
  * are not loopback addresses. With TLS, a certificate must list the host under which the other workers reach its owner:
  * for worker 0 the host of the address, for the others their IP address as worker 0 sees it. DIST_BIND_ADDRESS sets
@@ -290,12 +296,13 @@ DIST_API void dist_rendezvous_options_init(dist_rendezvous_options *options, uin
  * Owns     Like dist_cluster_resolver_create_simple(); the rendezvous options are copied, and the resolver keeps its
  *          port until it has been destroyed.
  * Errors   INVALID_ARGUMENT     an error of dist_cluster_resolver_create_simple(); the rank is not less than the size;
- *                               a number or an address is out of range; a variable is not a number.
- *          FAILED_PRECONDITION  the rank, the size or the address is not known; two launchers do not agree; worker 0
- *                               belongs to another job or has another number of workers; another process has
- *                               registered the rank; TLS, a secret or DIST_PLAINTEXT is required.
+ *                               a number or an address is out of range; a variable is not a number; there is no
+ *                               transport with the name in DIST_TRANSPORT.
+ *          FAILED_PRECONDITION  the rank, the size or the address is not known; two launchers, or a launcher and a link
+ *                               module, do not agree; worker 0 belongs to another job or has another number of workers;
+ *                               another process has registered the rank; TLS, a secret or DIST_PLAINTEXT is required.
  *          UNAVAILABLE          this process cannot listen; worker 0 uses another version or lease; libdist-grpc.so was
- *                               not found.
+ *                               not found; the link module cannot be used.
  *          DEADLINE_EXCEEDED    not all workers have registered in time, or worker 0 could not be reached.
  *          CANCELLED            `cancel` was signalled, here or on worker 0.
  *          RESOURCE_EXHAUSTED   memory, descriptors or threads are exhausted.

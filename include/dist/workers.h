@@ -17,7 +17,8 @@
  *
  * If TF_CONFIG is not set but DIST_RENDEZVOUS is, the workers meet at that address, as with
  * dist_cluster_resolver_create_rendezvous() (cluster_resolver.h), which describes how they find their ranks. If both
- * are set, TF_CONFIG counts.
+ * are set, TF_CONFIG counts. If neither is set and the transport is a link module that knows the job, such as those of
+ * MPI, the workers meet through it, and its ranks are the numbers of the workers.
  *
  * The chief comes first, then the other workers. Replicas are numbered consecutively, worker by worker:
  * dist_replica_id() and dist_replica_num_replicas() count the replicas of all workers. A process that is not listed in
@@ -54,8 +55,8 @@
  *     DIST_LEASE_SECONDS   time after which a silent worker counts as lost, 0.1 to 3600 (default 10); the same on all
  *                          workers
  *
- * **Starting and ending.** Creating a strategy does not block, except that workers that meet at DIST_RENDEZVOUS wait
- * for each other, up to the strategy's timeout_ns. The first call that needs a peer waits for it until the call's
+ * **Starting and ending.** Creating a strategy does not block, except that workers that meet at DIST_RENDEZVOUS or through
+ * a link module wait for each other, up to the strategy's timeout_ns. The first call that needs a peer waits for it until the call's
  * deadline, so you can start the workers in any order, even if their host names do not resolve yet. libdist resolves
  * names with getaddrinfo(), like other programs on the machine, until the workers are connected; it tries all
  * addresses of a name, and uses a new address within a second of the system's answer. A worker need not be able to

@@ -92,6 +92,23 @@ typedef struct dist_link_options {
 } dist_link_options;
 
 /**
+ * How a module whose processes already belong to one job lets the workers meet. libdist sets struct_size, `round`,
+ * `has_text` and, on rank 0, `text`; the module sets the rest.
+ */
+typedef struct dist_link_meeting {
+  uint32_t struct_size;
+  int32_t rank; /* of this process; -1 = not known yet, and nothing else is set */
+  int32_t size; /* number of processes of the job, which all become workers */
+  int32_t
+      has_text; /* rank 0: 1 = `text` is to be sent; other ranks: set to 1 when `text` is that of rank 0 */
+  int64_t
+      round; /* 0 in the first call for a meeting; the module then stores its number, 1 for the first meeting */
+  char host
+      [DIST_LINK_MAX_ADDRESS_BYTES]; /* the host name or IP address at which the others reach this process */
+  char text[DIST_LINK_MAX_ADDRESS_BYTES];
+} dist_link_meeting;
+
+/**
  * A link module. The table must stay valid until the process ends.
  *
  * `module` is what `open` has created, and `connection` what `listen` has created. Functions that can fail store a text of
@@ -147,6 +164,17 @@ typedef struct dist_link_functions {
    * module uses the connection or the link any longer, and frees it.
    */
   void (*destroy)(void *connection);
+
+  /**
+   * Optional; may be NULL, and absent from a table with a smaller struct_size. With this function, workers that use the
+   * module need neither TF_CONFIG nor DIST_RENDEZVOUS, because the module knows their ranks and sends all of them the
+   * address at which worker 0 listens.
+   *
+   * libdist calls it, possibly before `open`, until the rank is known, then on rank 0 once with the text, and on the other
+   * ranks until the text of this round has arrived. It must not wait. The n-th meeting of a rank belongs to the n-th
+   * meeting of rank 0.
+   */
+  dist_status (*meet)(dist_link_meeting *meeting, char *error, size_t error_size);
 } dist_link_functions;
 
 /** The function that a module's shared library exports: `const dist_link_functions *dist_link_module(void)`. */
@@ -157,8 +185,8 @@ typedef struct dist_link_functions {
  * *out_transport, which may be NULL. Registering the same table again returns the same value.
  *
  * Context  Any thread.
- * Errors   INVALID_ARGUMENT    `functions` is NULL, its struct_size is too small, one of its functions is NULL, or its name
- *                              is invalid.
+ * Errors   INVALID_ARGUMENT    `functions` is NULL, its struct_size is too small, one of its functions other than `meet` is
+ *                              NULL, or its name is invalid.
  *          ALREADY_EXISTS      another table is registered under this name, or libdist reserves the name ("auto", "none",
  *                              "grpc", "gloo", "shm").
  *          RESOURCE_EXHAUSTED  16 modules are registered.
