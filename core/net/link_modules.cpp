@@ -121,11 +121,24 @@ Status find_link_module(const char* name, const char* folder, const dist_link_fu
   }
   char file[kMostNameBytes + sizeof "libdist-.so"];
   std::snprintf(file, sizeof file, "libdist-%s.so", name);
-  const bool gloo = std::strcmp(name, "gloo") == 0;
-  const char* const how = gloo ? "Build libdist with -Dgloo=enabled, which needs Gloo (Debian: libgloo-dev)"
-                               : "Correct the name of the transport, register this link module first";
+  static constexpr struct {
+    const char* name;
+    const char* how;
+    const char* host_symbol;
+  } kOwn[] = {{"gloo", "Build libdist with -Dgloo=enabled, which needs Gloo (Debian: libgloo-dev)", nullptr},
+              {"openmpi", "Build libdist with -Dmpi=enabled, which needs Open MPI (Debian: libopenmpi-dev)",
+               "MPI_Init_thread"},
+              {"mpich", "Build libdist with -Dmpi=enabled, which needs MPICH (Debian: libmpich-dev)",
+               "MPI_Init_thread"}};
+  ModuleFile module = {file, kEntry, "Correct the name of the transport, register this link module first",
+                       check_library};
+  for (const auto& own : kOwn) {
+    if (std::strcmp(name, own.name) != 0) continue;
+    module.how = own.how;
+    module.host_symbol = own.host_symbol;
+  }
   const void* found = nullptr;
-  DIST_TRY(load_module({file, kEntry, how, check_library}, folder, &found));
+  DIST_TRY(load_module(module, folder, &found));
   const auto* const functions = static_cast<const dist_link_functions*>(found);
   if (std::strcmp(functions->name, name) != 0) {
     return fail(DIST_UNAVAILABLE, "%s contains the link module \"%s\"", file, functions->name);

@@ -41,7 +41,7 @@ Status load(const ModuleFile& file, const char* path, const void** out) noexcept
   const ShownPath shown(path);
   Library library;
   char why[512];
-  if (!library.load(path, why, sizeof why)) {
+  if (!library.load(path, file.host_symbol, why, sizeof why)) {
     return fail(DIST_UNAVAILABLE, "%s cannot be loaded: %s. Install it from the same build as libdist.",
                 shown.c_str(), why);
   }

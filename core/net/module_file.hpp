@@ -16,6 +16,7 @@ struct ModuleFile {
   const char* how;    // how to obtain it, a sentence that continues with "or set DIST_MODULE_FOLDER to ..."
   // Calls the exported function, and checks what it returns. `path` is for messages.
   Status (*check)(void* entry, const char* path, const void** out) noexcept;
+  const char* host_symbol = nullptr;  // see Library::load()
 };
 
 // Stores what `check` returns in *out. `folder`: the value of DIST_MODULE_FOLDER, folders that are separated by colons; they

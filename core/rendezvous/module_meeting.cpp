@@ -19,7 +19,7 @@ Status ModuleMeeting::call() {
   char why[512] = "";
   const dist_status status = functions_.meet(&meeting_, why, sizeof why);
   if (status == DIST_OK) return kOk;
-  return fail(status, "the link module \"%s\" cannot be used: %s", functions_.name, Shown(why).c_str());
+  return fail(status, "the link module \"%s\" cannot be used: %s", functions_.name, why);
 }
 
 // Calls the module until `done`.

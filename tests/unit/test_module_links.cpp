@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/net/grpc/carrier.hpp"
+#include "tests/skip.h"
 #include "tests/unit/grpc_support.hpp"
 
 namespace dist {
@@ -226,6 +227,7 @@ void reset(int fd) {
 // A stranger takes each port that waits for a worker before that comes. It says nothing, or nonsense, or what Gloo does not
 // expect, or is gone at once; not for ever.
 void who_takes_the_place_of_a_worker_is_found_out(void**) {
+  if (LINK_HAS_PORTS == 0) skip_because("this module has no ports");
   GrpcWorkers workers(2, 4096);
   Transport& first = workers.join(0);
   Transport& second = workers.join(1);
@@ -304,6 +306,7 @@ int lose_packets(const std::set<int>& known) {
 
 // The control links, which are not affected, do not tell that data is lost.
 void a_connection_that_loses_its_packets_ends_within_the_lease(void**) {
+  if (LINK_HAS_PORTS == 0) skip_because("this module has no connections of its own");
   GrpcWorkers workers(2, 4096);
   const auto briefly = [](GrpcOptions& options) { options.lease_ns = 1'000'000'000; };
   Transport& first = workers.join_with(0, briefly);

@@ -119,13 +119,14 @@ void stay_loaded() noexcept {
 
 bool file_is_there(const char* path) noexcept { return access(path, F_OK) == 0; }
 
-bool Library::load(const char* path, char* why, std::size_t size) noexcept {
+bool Library::load(const char* path, const char* host_symbol, char* why, std::size_t size) noexcept {
   stay_loaded();
   int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
   // Memory that crosses between libraries must come from one allocator, so they cannot be bound to each other if the
-  // host has replaced it. The same holds if the program links gRPC itself, because the linker may have moved some of
-  // gRPC's variables into the program.
-  const bool shared = std::strstr(definer_of(kBundled[0].symbol), kBundled[0].library) != nullptr;
+  // host has replaced it. The same holds if the program links gRPC or the library of `host_symbol` itself, because the
+  // linker may have moved some of its variables into the program.
+  const bool shared = std::strstr(definer_of(kBundled[0].symbol), kBundled[0].library) != nullptr ||
+                      (host_symbol != nullptr && *definer_of(host_symbol) != '\0');
   if (!replaces_allocator()) {
     if (!shared) mode |= RTLD_DEEPBIND;
   } else {

@@ -27,8 +27,9 @@ void stay_loaded() noexcept;
 class Library {
  public:
   // Returns false if it cannot be loaded, with the reason in `why`, which does not begin with the path. That includes a
-  // process that replaces malloc() and also exports another gRPC or TLS library.
-  bool load(const char* path, char* why, std::size_t size) noexcept;
+  // process that replaces malloc() and also exports another gRPC or TLS library. `host_symbol`: a symbol of a library that
+  // this one uses; if the host exports one of this name, this library uses all of the host's symbols first. NULL: none.
+  bool load(const char* path, const char* host_symbol, char* why, std::size_t size) noexcept;
   // NULL if there is no such symbol.
   void* symbol(const char* name) const noexcept;
 

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job: this process as a rank of its MPI job. There is one, from the first use of the module to the end of the process.
+//
+// A thread of the job initializes MPI if the host has not, receives frames, completes transfers, and calls the callbacks
+// of the connections. Sending is done by the caller. All of this module's calls to MPI are made under one mutex, and none
+// of them waits for another process, except while MPI starts and ends.
+//
+// MPI offers nothing to wait on besides a busy loop. So the thread polls: without a pause while frames come and go, and
+// with growing pauses afterwards (job.cpp).
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/net/mpi/frame.hpp"
+#include "core/net/mpi/leaving.hpp"
+#include "dist/experimental/links.h"
+
+namespace dist::mpi_link {
+
+// What the job's thread calls. Posting one allocates nothing.
+class Posted {
+ public:
+  virtual ~Posted() = default;
+  // On the job's thread, without a lock.
+  virtual void run() noexcept = 0;
+  // On the job's thread, under the job's mutex, which is also held for the next one: a frame for this connection.
+  virtual void take(FrameRef frame) noexcept = 0;
+  // No more frames can be sent to or received from this rank.
+  virtual void lost() noexcept = 0;
+  virtual int peer() const noexcept = 0;  // the rank; -1: not known yet
+
+ private:
+  friend class Job;
+  Posted* next_ = nullptr;
+  bool posted_ = false;
+  bool runs_ = false;
+  bool waits_ = false;  // until room() to its peer
+};
+
+class Job final : private LeavingUser {
+ public:
+  // Starts it if this is the first call. Does not wait. Returns an empty string, or why MPI cannot be used. Throws
+  // std::bad_alloc and std::system_error.
+  static std::string use(Job** out);
+
+  // Waits until MPI has started. Returns an empty string, or why it has not.
+  std::string await_start() noexcept;
+  // Of dist_link_functions. `out_why` is empty on success.
+  void meet(dist_link_meeting& meeting, std::string* out_why);
+  // The ranks consider a rank that does not answer for a lease as dead, when they leave.
+  void set_lease(int64_t lease_ns) noexcept;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  uint64_t id() const noexcept { return id_; }  // equal in all ranks of the job, and different in other jobs
+
+  // Adds a connection and returns its number. Numbers are never reused. Throws std::bad_alloc.
+  uint64_t add(Posted& connection);
+  // Waits until `ended`, which is called under the job's mutex, returns true and the job's thread does not use the
+  // connection, and removes it.
+  template <class Ended>
+  void remove(uint64_t number, Posted& connection, const Ended& ended) noexcept {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended() && !connection.posted_ && !connection.runs_; });
+    connections_.erase(number);
+  }
+  // Has run() called soon.
+  void post(Posted& connection) noexcept;
+  // The same, after `change`, which is called under the job's mutex.
+  template <class Change>
+  void post_after(Posted& connection, const Change& change) noexcept {
+    const std::scoped_lock lock(mutex_);
+    change();
+    post_locked(connection);
+  }
+  template <class Read>
+  auto locked(const Read& read) noexcept {
+    const std::scoped_lock lock(mutex_);
+    return read();
+  }
+
+  // Whether data may be sent to the rank of this connection. If not, run() is called when it may be.
+  bool room(Posted& connection) noexcept;
+  // Sends the frame. If MPI is no longer usable or reports an error, the connections to that rank are lost.
+  void send(int rank, FrameRef frame) noexcept;
+
+ private:
+  // kEnds: the ranks have decided, and MPI is being finalized if they agreed to.
+  enum class State { kStarting, kFailed, kRuns, kEnds, kEnded };
+  struct Peer {
+    FrameQueue sends;     // not complete, in order
+    FrameQueue receives;  // likewise
+    std::size_t bytes_out = 0;
+    bool lost = false;
+  };
+
+  explicit Job(bool initializes) noexcept;
+  void serve() noexcept;
+  std::string start();
+  void create_communicator();
+  // While MPI finalizes, possibly because the host does.
+  static int finalizing(MPI_Comm comm, int key, void* job, void* extra) noexcept;
+  // While the process exits.
+  static void exiting() noexcept;
+
+  // The following need the mutex.
+  bool leave(std::unique_lock<std::mutex>& lock) noexcept;
+  void wake() noexcept;
+  void post_locked(Posted& connection) noexcept;
+  bool run_posted(std::unique_lock<std::mutex>& lock) noexcept;
+  bool progress() noexcept;
+  bool receive() noexcept;
+  bool complete(int rank, Peer& peer) noexcept;
+  void take(int from, FrameRef frame) noexcept;
+  void take_text(Frame& frame);
+  void send_locked(int rank, FrameRef frame) noexcept;
+  void send(int rank, Kind kind, uint64_t value) noexcept override;
+  void lose(int rank) noexcept;
+  void end() noexcept;
+
+  const bool initializes_;  // and also finalizes MPI
+  int rank_ = -1;           // constant from kRuns on, like the next four
+  int size_ = 0;
+  uint64_t id_ = 0;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::string host_;
+  const int64_t process_;
+  std::atomic<int64_t> lease_ns_;
+
+  std::mutex mutex_;  // protects everything below, and all calls to MPI
+  std::condition_variable changed_;
+  std::condition_variable wake_;
+  bool sleeps_ = false;
+  bool woken_ = false;
+  State state_ = State::kStarting;
+  std::string why_;  // it has failed
+  std::vector<Peer> peers_;
+  std::size_t num_pending_ = 0;             // in them
+  MPI_Message arrived_ = MPI_MESSAGE_NULL;  // has no memory yet
+  MPI_Status arrival_{};
+  std::unordered_map<uint64_t, Posted*> connections_;
+  uint64_t numbers_ = 0;
+  Posted* first_posted_ = nullptr;
+  Posted** end_of_posted_ = &first_posted_;
+  int64_t rounds_ = 0;                    // meetings that have begun here
+  std::map<int64_t, std::string> texts_;  // of rank 0, by round
+  std::optional<Leaving> leaving_;
+  int64_t next_tick_ns_ = 0;
+};
+
+}  // namespace dist::mpi_link
