@@ -73,7 +73,7 @@ void Connection::cut() noexcept {
 
 FrameRef Connection::frame_for(Kind kind, std::size_t bytes) const noexcept {
   FrameRef frame = make_frame(bytes);
-  if (frame != nullptr) frame->head = {peer_number_, number_, 0, kind, 0};
+  if (frame != nullptr) frame->head = {peer_number_, number_, 0, kind};
   return frame;
 }
 

@@ -14,7 +14,8 @@
 namespace dist::mpi_link {
 
 enum class Kind : uint32_t {
-  kData = 1,  // bytes of a connection
+  kNone,      // a frame that has not arrived
+  kData,      // bytes of a connection
   kCredit,    // the receiver has taken `value` bytes, so the sender may send as many more
   kEnd,       // the connection has ended
   kText,      // rank 0's text of the meeting `value`
@@ -28,8 +29,8 @@ struct Head {
   uint64_t to = 0;    // number of the connection at the receiver
   uint64_t from = 0;  // number of the connection at the sender
   uint64_t value = 0;
-  Kind kind = Kind::kData;
-  uint32_t reserved = 0;
+  Kind kind = Kind::kNone;
+  uint32_t bytes = 0;  // of data
 };
 
 struct Frame {

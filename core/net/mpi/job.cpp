@@ -323,7 +323,10 @@ bool Job::complete(int rank, Peer& peer) noexcept {
   while (!peer.lost && peer.receives.front() != nullptr && is_done(*peer.receives.front())) {
     --num_pending_;
     moved = true;
-    take(rank, peer.receives.pop());
+    FrameRef frame = peer.receives.pop();
+    // A transfer that did not happen, although MPI reports no error.
+    if (frame->head.kind == Kind::kNone || frame->head.bytes != frame->bytes) return lose(rank), true;
+    take(rank, std::move(frame));
   }
   while (!peer.lost && peer.sends.front() != nullptr && is_done(*peer.sends.front())) {
     --num_pending_;
@@ -418,6 +421,7 @@ void Job::send(int rank, Kind kind, uint64_t value) noexcept {
 void Job::send_locked(int rank, FrameRef frame) noexcept {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   if (state_ != State::kRuns || peer.lost) return;
+  frame->head.bytes = static_cast<uint32_t>(frame->bytes);
   const int bytes = static_cast<int>(sizeof(Head) + frame->bytes);
   int done = 0;
   if (MPI_Isend(&frame->head, bytes, MPI_BYTE, rank, kTag, comm_, &frame->request) != MPI_SUCCESS) {
