@@ -14,12 +14,12 @@
 namespace dist::mpi_link {
 
 enum class Kind : uint32_t {
-  kNone,      // a frame that has not arrived
-  kData,      // bytes of a connection
-  kCredit,    // the receiver has taken `value` bytes, so the sender may send as many more
-  kEnd,       // the connection has ended
-  kText,      // rank 0's text of the meeting `value`
-  kAsk,       // is this rank alive? It answers with kAlive
+  kNone,    // a frame that has not arrived
+  kData,    // bytes of a connection
+  kCredit,  // the receiver has taken `value` bytes, so the sender may send as many more
+  kEnd,     // the connection has ended
+  kText,    // rank 0's text of the meeting `value`
+  kAsk,     // is this rank alive? It answers with kAlive
   kAlive,
   kLeave,  // this rank waits for permission to finalize MPI
   kGo      // rank 0's decision: `value` is 1 if all ranks finalize MPI, 0 if none does

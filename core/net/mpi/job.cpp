@@ -32,8 +32,6 @@ constexpr std::size_t kMostOut = std::size_t{16} << 20;  // bytes that are on th
 constexpr int64_t kDefaultLeaseNs = 10'000'000'000;
 constexpr std::chrono::seconds kMostStart(600);
 
-Job* the_job = nullptr;  // written once, under a mutex
-
 constexpr const char* level_name(int level) noexcept {
   return level == MPI_THREAD_SINGLE     ? "MPI_THREAD_SINGLE"
          : level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED"
@@ -69,8 +67,10 @@ std::string other_launcher() {
     if (text == nullptr || std::strtol(text, nullptr, 10) <= 1) continue;
     return std::string(name) + " is " + std::string(text, ::strnlen(text, 16)) +
            ", but the MPI job of this process (" + MPI_LIBRARY +
-           ") has only one rank, so another MPI has started it. Use the launcher of " MPI_LIBRARY
-           ", or set DIST_TRANSPORT to the module of the launcher's MPI: openmpi or mpich";
+           ") has only one rank. Start it with the launcher of " MPI_LIBRARY
+           " (srun: --mpi=pmix for Open MPI, "
+           "--mpi=pmi2 for MPICH), or set DIST_TRANSPORT to the module of the launcher's MPI: openmpi or "
+           "mpich";
   }
   return "";
 }
@@ -84,6 +84,7 @@ Job::Job(bool initializes) noexcept
 
 std::string Job::use(Job** out) {
   static std::mutex creating;
+  static Job* the_job = nullptr;
   const std::scoped_lock lock(creating);
   if (the_job == nullptr) {
     std::string why = other_library();
@@ -113,7 +114,7 @@ std::string Job::start() {
     int level = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
       return "MPI cannot be initialized";
-    std::atexit(exiting);
+    ::on_exit(exiting, this);
     if (level != MPI_THREAD_MULTIPLE) {
       return "this MPI library offers only " + std::string(level_name(level)) +
              ", but MPI_THREAD_MULTIPLE is required";
@@ -462,13 +463,13 @@ int Job::finalizing(MPI_Comm, int, void* job, void*) noexcept {
   return MPI_SUCCESS;
 }
 
-void Job::exiting() noexcept {
-  Job* const self = the_job;
-  if (self == nullptr || self->process_ != process_id()) return;
+void Job::exiting(int status, void* job) noexcept {
+  Job* const self = static_cast<Job*>(job);
+  if (self->process_ != process_id()) return;
   std::unique_lock lock(self->mutex_);
   if (self->state_ != State::kRuns) return;
-  self->leaving_->begin();
-  self->next_tick_ns_ = steady_now_ns();
+  self->leaving_->begin(status != 0);
+  self->next_tick_ns_ = steady_now_ns() + Leaving::tick_ns(self->lease_ns_);
   self->wake();
   self->changed_.wait(lock, [&] { return self->state_ >= State::kEnds; });
   // A rank may have died since the decision.

@@ -112,7 +112,7 @@ class Job final : private LeavingUser {
   // While MPI finalizes, possibly because the host does.
   static int finalizing(MPI_Comm comm, int key, void* job, void* extra) noexcept;
   // While the process exits.
-  static void exiting() noexcept;
+  static void exiting(int status, void* job) noexcept;
 
   // The following need the mutex.
   bool leave(std::unique_lock<std::mutex>& lock) noexcept;

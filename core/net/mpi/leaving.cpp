@@ -5,8 +5,9 @@
 
 namespace dist::mpi_link {
 
-void Leaving::begin() noexcept {
+void Leaving::begin(bool failed) noexcept {
   begun_ = true;
+  failed_ = failed;
   for (Rank& each : ranks_) each.silent = 0;
   if (rank_ != 0) return user_.send(0, Kind::kLeave, 0);
   at(0).leaves = true;
@@ -31,6 +32,7 @@ void Leaving::decide_if_complete() noexcept {
 
 void Leaving::tick() noexcept {
   if (!begun_ || decision_ != Decision::kNone) return;
+  if (failed_ && ++waited_ > kTicks) return decide(false);
   const int watched = static_cast<int>(ranks_.size());
   for (int r = rank_ == 0 ? 1 : 0; r < watched; ++r) {
     if (++at(r).silent > kTicks) return decide(false);

@@ -3,7 +3,8 @@
 //
 // Finalizing waits for all ranks, and for ever if one of them has died and the launcher lets the others continue. So
 // each rank asks rank 0 for permission. Rank 0 gives it when all ranks have asked. Until then, the ranks ask each other
-// whether they are alive. If a rank does not answer for a lease, none finalizes MPI.
+// whether they are alive. If a rank does not answer for a lease, none finalizes MPI. A rank that has failed waits for the
+// others for a lease at most: if it then exits without finalizing MPI, the launcher ends the job.
 //
 // All functions are called by the job's thread.
 #pragma once
@@ -34,8 +35,8 @@ class Leaving {
   // How long it waits between two calls of tick().
   static int64_t tick_ns(int64_t lease_ns) noexcept { return lease_ns / kTicks; }
 
-  // This rank wants to leave.
-  void begin() noexcept;
+  // This rank wants to leave. `failed`: its exit status is not 0.
+  void begin(bool failed) noexcept;
   // A message of one of the kinds from kAsk on has arrived.
   void take(int from, const Head& head) noexcept;
   // Time has passed. Counting ticks instead of comparing times keeps a job that was stopped as a whole from giving up.
@@ -57,6 +58,8 @@ class Leaving {
   const int rank_;
   std::vector<Rank> ranks_;
   bool begun_ = false;
+  bool failed_ = false;
+  int waited_ = 0;  // ticks since begin()
   Decision decision_ = Decision::kNone;
 };
 

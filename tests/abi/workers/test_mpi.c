@@ -219,6 +219,20 @@ static int play_alone(void) {
   return 0;
 }
 
+/* After a strategy that went well, worker 1 fails. The other one would never end by itself. */
+static int play_exit(void) {
+  dist_strategy *strategy = NULL;
+  float value = 0;
+  dist_status status = create(DIST_STRATEGY_MULTI_WORKER_MIRRORED, 1, &strategy);
+  if (status == DIST_OK) status = dist_run(strategy, add, &value, NULL);
+  if (status == DIST_OK) status = dist_strategy_destroy(strategy);
+  if (say_how_it_went(status) != 0) return 5;
+  if (launched_as() == 0) {
+    for (;;) pause();
+  }
+  return 7;
+}
+
 static int play(const char *part) {
   if (getenv("TF_CONFIG") != NULL || getenv("DIST_RENDEZVOUS") != NULL) return 9;
   fault = part;
@@ -227,6 +241,7 @@ static int play(const char *part) {
   if (strcmp(part, "finalize") == 0) return play_finalize();
   if (strcmp(part, "level") == 0) return play_level();
   if (strcmp(part, "alone") == 0) return play_alone();
+  if (strcmp(part, "exits") == 0) return play_exit();
   if (strcmp(part, "nothing") == 0) return printf("no strategy\n") < 0;
   return play_fault();
 }
@@ -319,6 +334,14 @@ static void a_worker_that_fails_is_named(void **state) {
   said(&job, "no more rows");
 }
 
+static void a_process_that_fails_ends_the_job(void **state) {
+  (void)state;
+  const char *const environment[] = {"DIST_LEASE_SECONDS=1", NULL};
+  process job = launch(2, "exits", environment);
+  assert_int_not_equal(end_of(&job), 0);
+  assert_true(WIFEXITED(job.status)); /* it was not this test that ended it */
+}
+
 static void a_host_with_too_few_threads_is_refused(void **state) {
   (void)state;
   process job = launch(2, "level", NULL);
@@ -376,6 +399,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(they_compute_what_one_process_does),
       cmocka_unit_test(the_host_uses_mpi_meanwhile),
       cmocka_unit_test(a_worker_that_fails_is_named),
+      cmocka_unit_test(a_process_that_fails_ends_the_job),
       cmocka_unit_test(a_host_with_too_few_threads_is_refused),
       cmocka_unit_test(mpi_may_end_before_the_strategy),
       cmocka_unit_test(the_launcher_of_another_mpi_is_named),
