@@ -18,7 +18,6 @@ namespace dist::mpi_link {
 namespace {
 
 constexpr int kTag = 1;
-constexpr int kCreationTag = 20'261;  // of the messages by which MPI creates the communicator
 
 // How long the thread polls without a pause after the latest frame, its first pause, and its longest ones: with
 // connections, and without.
@@ -139,13 +138,10 @@ std::string Job::start() {
   return "";
 }
 
-// The host's messages and collectives, on whichever thread, must not match those of this module. Unlike a duplicate of
-// MPI_COMM_WORLD, this communicator is created without a collective on it.
+// The host's messages must not match those of this module. MPI_Comm_create_group would not be a collective, but Open MPI's
+// takes its messages with a receive of the host that accepts any message.
 void Job::create_communicator() {
-  MPI_Group all;
-  MPI_Comm_group(MPI_COMM_WORLD, &all);
-  if (MPI_Comm_create_group(MPI_COMM_WORLD, all, kCreationTag, &comm_) != MPI_SUCCESS) comm_ = MPI_COMM_NULL;
-  MPI_Group_free(&all);
+  if (MPI_Comm_dup(MPI_COMM_WORLD, &comm_) != MPI_SUCCESS) comm_ = MPI_COMM_NULL;
   if (comm_ == MPI_COMM_NULL) return;
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   std::random_device random;
@@ -174,7 +170,19 @@ std::string Job::await_start() noexcept {
   return state_ == State::kFailed ? why_ : "";
 }
 
-void Job::set_lease(int64_t lease_ns) noexcept { lease_ns_ = lease_ns; }
+void Job::open(int64_t lease_ns) noexcept {
+  const std::scoped_lock lock(mutex_);
+  lease_ns_ = lease_ns;
+  ++strategies_;
+  meets_ = false;
+  wake();
+}
+
+void Job::close() noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (state_ == State::kRuns) progress();  // messages that say that connections have ended
+  --strategies_;
+}
 
 void Job::meet(dist_link_meeting& meeting, std::string* out_why) {
   const std::scoped_lock lock(mutex_);
@@ -182,6 +190,7 @@ void Job::meet(dist_link_meeting& meeting, std::string* out_why) {
   if (state_ == State::kStarting) return;
   if (state_ != State::kRuns)
     return void(*out_why = state_ == State::kFailed ? why_ : "MPI has been finalized");
+  if (!std::exchange(meets_, true)) wake();
   meeting.rank = rank_;
   meeting.size = size_;
   std::snprintf(meeting.host, sizeof meeting.host, "%s", host_.c_str());
@@ -222,7 +231,7 @@ void Job::serve() noexcept {
   int64_t busy_until = 0;
   int64_t pause = kLeastPauseNs;
   for (;;) {
-    bool busy = state_ == State::kRuns && progress();
+    bool busy = polls() && progress();
     busy = run_posted(lock) || busy;
     busy = leave(lock) || busy || std::exchange(woken_, false);
     const int64_t now = steady_now_ns();
@@ -230,7 +239,7 @@ void Job::serve() noexcept {
       busy_until = now + kBusyNs;
       pause = kLeastPauseNs;
     }
-    if (state_ == State::kRuns && now < busy_until) {
+    if (polls() && now < busy_until) {
       lock.unlock();
       yield_this_thread();
       lock.lock();
@@ -238,7 +247,7 @@ void Job::serve() noexcept {
     }
     if (busy) continue;
     sleeps_ = true;
-    if (state_ == State::kRuns) {
+    if (polls()) {
       wake_.wait_for(lock, std::chrono::nanoseconds(pause), [&] { return woken_; });
     } else {
       wake_.wait(lock, [&] { return woken_; });

@@ -6,7 +6,8 @@
 // of them waits for another process, except while MPI starts and ends.
 //
 // MPI offers nothing to wait on besides a busy loop. So the thread polls: without a pause while frames come and go, and
-// with growing pauses afterwards (job.cpp).
+// with growing pauses afterwards (job.cpp). If the host has initialized MPI, the thread polls only while there is a
+// strategy: no thread may be using MPI when the host finalizes it.
 #pragma once
 
 #include <mpi.h>
@@ -58,8 +59,10 @@ class Job final : private LeavingUser {
   std::string await_start() noexcept;
   // Of dist_link_functions. `out_why` is empty on success.
   void meet(dist_link_meeting& meeting, std::string* out_why);
-  // The ranks consider a rank that does not answer for a lease as dead, when they leave.
-  void set_lease(int64_t lease_ns) noexcept;
+  // A strategy uses the job from open() to close(). When they leave, the ranks consider a rank that does not answer for a
+  // lease as dead.
+  void open(int64_t lease_ns) noexcept;
+  void close() noexcept;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -119,6 +122,9 @@ class Job final : private LeavingUser {
   void wake() noexcept;
   void post_locked(Posted& connection) noexcept;
   bool run_posted(std::unique_lock<std::mutex>& lock) noexcept;
+  bool polls() const noexcept {
+    return state_ == State::kRuns && (initializes_ || strategies_ > 0 || meets_);
+  }
   bool progress() noexcept;
   bool receive() noexcept;
   bool complete(int rank, Peer& peer) noexcept;
@@ -144,7 +150,9 @@ class Job final : private LeavingUser {
   bool sleeps_ = false;
   bool woken_ = false;
   State state_ = State::kStarting;
-  std::string why_;  // it has failed
+  int strategies_ = 0;
+  bool meets_ = false;  // from a meeting until a strategy is open
+  std::string why_;     // it has failed
   std::vector<Peer> peers_;
   std::size_t num_pending_ = 0;             // in them
   MPI_Message arrived_ = MPI_MESSAGE_NULL;  // has no memory yet

@@ -36,8 +36,8 @@ dist_status open(const dist_link_module_options* options, void** out_module, cha
     std::string why = Job::use(&job);
     if (why.empty()) why = job->await_start();
     if (!why.empty()) return why;
-    job->set_lease(options->lease_ns);
     *out_module = new Module{*job, *options->callbacks};
+    job->open(options->lease_ns);
     return why;
   });
 }
@@ -69,7 +69,10 @@ constexpr dist_link_functions kFunctions = {
     MODULE_NAME,
     MPI_LIBRARY,
     open,
-    [](void* module) { delete static_cast<Module*>(module); },
+    [](void* module) {
+      const std::unique_ptr<Module> closed(static_cast<Module*>(module));
+      closed->job.close();
+    },
     listen,
     [](void* connection, const void* address, std::size_t bytes) {
       connection_of(connection).connect(address, bytes);
