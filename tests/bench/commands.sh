@@ -11,6 +11,8 @@ Without BENCHMARK, times the collectives of replicas in one process and compares
   --workers W      all_reduce of W processes, compared with plain gRPC and Gloo
   --scale --workers W
                    start time, memory and descriptors of W processes on this machine
+                   --overlap: training steps of W processes that average gradients while they compute, compared
+                   with PyTorch's DDP (a download of 3 GB)
   --ps             variables of a parameter server, compared with plain gRPC; closures per second
   --serve          requests and batches
   --trainer        the digits trainer with one replica per CPU
@@ -159,6 +161,18 @@ bench_scale() {
   run "$build/tests/bench/dist_bench_scale" "${arguments[@]}"
 }
 
+bench_overlap() {
+  local gloo= pip_peers='torch torch numpy' venv=$build/peers-venv/torch
+  if took --peers; then
+    provide_peers torch
+    [ ! -f "$venv/complete" ] || arguments+=(--peer "$venv/bin/python" "${top}tests/bench/peers/peer_ddp.py")
+  fi
+  ! is_there h:gloo/context.h || gloo=dist-gloo
+  configure
+  compile dist_bench_overlap dist-grpc $gloo
+  run "$build/tests/bench/dist_bench_overlap" "${arguments[@]}"
+}
+
 bench_servers() {
   ! took --peers || provide_peers tensorflow
   build_bench servers.list dist_bench_servers dist-grpc
@@ -276,6 +290,7 @@ bench() { # ARGUMENT...
     *" --serve "*) benchmark=serve ;;
     *" --trainer "*) benchmark=trainer ;;
     *" --scale "*) benchmark=scale ;;
+    *" --overlap "*) benchmark=overlap ;;
     *" --workers"*) benchmark=workers ;;
     *" --ps "*) benchmark=servers ;;
     *" --split "*) benchmark=split ;;
@@ -283,7 +298,7 @@ bench() { # ARGUMENT...
     *" --host "*) benchmark=host ;;
     *" --page "*) benchmark=page ;;
   esac
-  sort_arguments '--scale --serve --trainer --ps --split --decode --host --page --peers --bindings --' "$@"
+  sort_arguments '--scale --serve --trainer --ps --split --decode --host --overlap --page --peers --bindings --' "$@"
   provide $everything
   "bench_$benchmark"
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "dist/dist.h"
+#include "tests/bench/meeting.hpp"
 #include "tests/bench/workers/hand_memory.hpp"
 
 namespace bench {
@@ -40,20 +41,6 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 // Sides that are turns of the workers themselves; Gloo's algorithms follow these.
 enum InnerSide : int { kLibdist, kRoundTrip, kExchange, kByHand, kFirstOfGloo };
 constexpr int kMostInnerSides = 9;
-
-// Where so many processes wait for each other, asleep.
-class Meeting {
- public:
-  void expect(int processes) { expected_ = processes; }
-  // Throws an empty std::runtime_error where one has failed.
-  void meet(const std::atomic<bool>& failed);
-  void go_on();
-
- private:
-  int expected_ = 0;
-  std::atomic<std::uint32_t> turn_{0};
-  std::atomic<int> there_{0};
-};
 
 struct Page {
   int workers = 2, rounds = 9, sizes = kNumSizes;
