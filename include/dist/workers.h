@@ -55,12 +55,12 @@
  *     DIST_LEASE_SECONDS   time after which a silent worker counts as lost, 0.1 to 3600 (default 10); the same on all
  *                          workers
  *
- * **Starting and ending.** Creating a strategy does not block, except that workers that meet at DIST_RENDEZVOUS or through
- * a link module wait for each other, up to the strategy's timeout_ns. The first call that needs a peer waits for it until the call's
- * deadline, so you can start the workers in any order, even if their host names do not resolve yet. libdist resolves
- * names with getaddrinfo(), like other programs on the machine, until the workers are connected; it tries all
- * addresses of a name, and uses a new address within a second of the system's answer. A worker need not be able to
- * resolve its own name, and its address can belong to a gateway that forwards the port.
+ * **Starting and ending.** Creating a strategy does not block, except that workers that meet at DIST_RENDEZVOUS or
+ * through a link module wait for each other, up to the strategy's timeout_ns. The first call that needs a peer waits
+ * for it until the call's deadline, so you can start the workers in any order, even if their host names do not resolve
+ * yet. libdist resolves names with getaddrinfo(), like other programs on the machine, until the workers are connected;
+ * it tries all addresses of a name, and uses a new address within a second of the system's answer. A worker need not be
+ * able to resolve its own name, and its address can belong to a gateway that forwards the port.
  *
  * A worker listens from the creation of its strategy until its destruction. On destruction it waits, for up to one
  * lease, until its peers have received everything that it sent, and until they have learned that it ends: worker 0

@@ -99,12 +99,12 @@ typedef struct dist_link_meeting {
   uint32_t struct_size;
   int32_t rank; /* of this process; -1 = not known yet, and nothing else is set */
   int32_t size; /* number of processes of the job, which all become workers */
-  int32_t
-      has_text; /* rank 0: 1 = `text` is to be sent; other ranks: set to 1 when `text` is that of rank 0 */
-  int64_t
-      round; /* 0 in the first call for a meeting; the module then stores its number, 1 for the first meeting */
-  char host
-      [DIST_LINK_MAX_ADDRESS_BYTES]; /* the host name or IP address at which the others reach this process */
+  /* rank 0: 1 = `text` is to be sent; other ranks: set to 1 when `text` is that of rank 0 */
+  int32_t has_text;
+  /* 0 in the first call for a meeting; the module then stores its number, 1 for the first meeting */
+  int64_t round;
+  /* the host name or IP address at which the others reach this process */
+  char host[DIST_LINK_MAX_ADDRESS_BYTES];
   char text[DIST_LINK_MAX_ADDRESS_BYTES];
 } dist_link_meeting;
 
