@@ -84,16 +84,14 @@ std::string Carrier::listen(void* module, const std::string& host) noexcept {
 
 void Carrier::start(Meeting meeting) noexcept {
   const std::string address = std::move(meeting.address);
-  const std::scoped_lock lock(state_);
+  // Nothing may free the connection before connect() has returned.
+  const std::scoped_lock lock(sending_, receiving_, state_);
   // A link that is ending takes no carrier for another attempt, and then starts the one of the previous attempt again.
   if (ending_ || started_) return;
   started_ = true;
-  {
-    const std::scoped_lock unused_yet(sending_, receiving_);
-    meeting_ = std::move(meeting);
-    can_send_ = takes_ = true;
-    if (sends_) put(meeting_.own);
-  }
+  meeting_ = std::move(meeting);
+  can_send_ = takes_ = true;
+  if (sends_) put(meeting_.own);
   functions_.connect(connection_, address.data(), address.size());
 }
 

@@ -20,6 +20,8 @@
 //
 // Invariant: the module's write() is called under `sending_`, and its read() under `receiving_`. A thread that finds the
 // lock held leaves its work to the holder, so nobody waits for a peer.
+//
+// Lock order: `receiving_`, `sending_`, `state_`, locks of the module.
 #pragma once
 
 #include <atomic>
