@@ -492,6 +492,12 @@ bool Job::leave(std::unique_lock<std::mutex>& lock) noexcept {
   const int64_t now = steady_now_ns();
   if (now >= next_tick_ns_) {
     leaving_->tick();
+    // If the host did not destroy its strategies, their peers must not wait for this process, which waits for all ranks.
+    // What it sent has had one tick to arrive.
+    for (const auto& [number, each] : connections_) {
+      each->lost();
+      post_locked(*each);
+    }
     next_tick_ns_ = now + Leaving::tick_ns(lease_ns_);
   }
   if (leaving_->decision() == Leaving::Decision::kNone) return false;

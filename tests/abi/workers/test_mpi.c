@@ -245,6 +245,18 @@ static int play_exit(void) {
   return 7;
 }
 
+/* Worker 1 returns from main() without destroying its strategy. The other one calls it once more. */
+static int play_return(void) {
+  dist_strategy *strategy = NULL;
+  float value = 0;
+  dist_status status = create(DIST_STRATEGY_MULTI_WORKER_MIRRORED, 1, &strategy);
+  if (status == DIST_OK) status = dist_run(strategy, add, &value, NULL);
+  if (say_how_it_went(status) != 0) return 5;
+  if (launched_as() != 0) return 0;
+  say_how_it_went(dist_run(strategy, add, &value, NULL));
+  return say_how_it_went(dist_strategy_destroy(strategy));
+}
+
 static int play(const char *part) {
   if (getenv("TF_CONFIG") != NULL || getenv("DIST_RENDEZVOUS") != NULL) return 9;
   fault = part;
@@ -255,6 +267,7 @@ static int play(const char *part) {
   if (strcmp(part, "level") == 0) return play_level();
   if (strcmp(part, "alone") == 0) return play_alone();
   if (strcmp(part, "exits") == 0) return play_exit();
+  if (strcmp(part, "returns") == 0) return play_return();
   if (strcmp(part, "nothing") == 0) return printf("no strategy\n") < 0;
   return play_fault();
 }
@@ -374,6 +387,14 @@ static void a_process_that_fails_ends_the_job(void **state) {
   assert_true(WIFEXITED(job.status)); /* it was not this test that ended it */
 }
 
+static void a_process_that_returns_is_lost(void **state) {
+  (void)state;
+  process job = launch(2, "returns", NULL);
+  (void)end_of(&job);
+  assert_true(WIFEXITED(job.status));
+  said(&job, "UNAVAILABLE by worker 1: ");
+}
+
 static void a_host_with_too_few_threads_is_refused(void **state) {
   (void)state;
   process job = launch(2, "level", NULL);
@@ -441,6 +462,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_worker_that_fails_is_named),
       cmocka_unit_test(a_killed_worker_ends_the_job_or_is_named),
       cmocka_unit_test(a_process_that_fails_ends_the_job),
+      cmocka_unit_test(a_process_that_returns_is_lost),
       cmocka_unit_test(a_host_with_too_few_threads_is_refused),
       cmocka_unit_test(the_host_finalizes_mpi),
       cmocka_unit_test(mpi_may_end_before_the_strategy),
