@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/cluster/job_settings.hpp"
 #include "core/cluster/resolvers.hpp"
+#include "core/collective/call.hpp"
 #include "core/net/link_modules.hpp"
 #include "core/serve/instances.hpp"
 #include "core/strategy/scope.hpp"
@@ -56,9 +57,16 @@ Status check_num_devices(const StrategyOptions& options) noexcept {
   return kOk;
 }
 
+// What collectives of many replicas need in addition: run.h states it.
+int64_t more_stack_bytes(int num_replicas) noexcept {
+  if (num_replicas <= 0) return 0;
+  const auto contributions = static_cast<int64_t>(most_contributions(num_replicas));
+  return 64 * std::max<int64_t>(num_replicas - 256, 0) + 16 * (contributions - 1024);
+}
+
 Status check_stack(const StrategyOptions& options) noexcept {
   constexpr int64_t kMost = int64_t{1} << 40;
-  const auto least = static_cast<int64_t>(least_stack_bytes());
+  const int64_t least = static_cast<int64_t>(least_stack_bytes()) + more_stack_bytes(options.num_replicas);
   if (options.stack_bytes == 0) return kOk;
   if (options.threads == DIST_THREADS_HOST) {
     return invalid_argument(
@@ -68,8 +76,8 @@ Status check_stack(const StrategyOptions& options) noexcept {
   }
   if (options.stack_bytes >= least && options.stack_bytes <= kMost) return kOk;
   return invalid_argument(
-      "stack_size_bytes is %lld: a library thread's stack has %lld bytes or more, and at most 2^40; 0 is the "
-      "system's default",
+      "stack_size_bytes is %lld, but must be %lld to 2^40 for this number of replicas, or 0 for the system's "
+      "default",
       static_cast<long long>(options.stack_bytes), static_cast<long long>(least));
 }
 

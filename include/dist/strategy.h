@@ -89,8 +89,8 @@ typedef struct dist_strategy_options {
   /* MESH: 1 = one program runs on all devices; dist_assign_to_logical_device() is then rejected */
   int32_t use_spmd_partitioning;
   int32_t reform; /* MULTI_WORKER_MIRRORED: DIST_REFORM_... */
-  /* stack size of each library thread, 256 KiB to 1 TiB; 0 = system default. dist_replica_enter() states how much of it
-     collectives need */
+  /* stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 = system default.
+     dist_replica_enter() states how much of it collectives need */
   int64_t stack_size_bytes;
   int64_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
   /* description of the cluster, returned by dist_strategy_cluster_resolver(); retained. MULTI_WORKER_MIRRORED: gives

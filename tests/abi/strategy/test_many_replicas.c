@@ -8,7 +8,7 @@
 #include "../fold.h"
 #include "../tree_fold.h"
 
-enum { MANY = 1000, LEAST_STACK = 320 << 10, LONGEST = 30000 };
+enum { MANY = 1000, LEAST_STACK = 576 << 10, LONGEST = 30000 };
 
 #define TRY(call)                           \
   do {                                      \

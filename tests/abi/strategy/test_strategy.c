@@ -261,6 +261,11 @@ static void stacks(void **state) {
     options.stack_size_bytes = silly[i];
     assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "stack_size_bytes is");
   }
+  options.num_replicas = 2000;
+  options.stack_size_bytes = 1 << 18;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
+               "for this number of replicas");
+  options.num_replicas = 3;
   options.stack_size_bytes = ASKED;
   options.threads = DIST_THREADS_HOST;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "no library threads");
