@@ -103,6 +103,32 @@ struct Joiner {
   std::thread thread;
 };
 
+// The sets of workers that worker 0 announces are larger than any other control message.
+void a_generation_of_a_large_cluster_is_announced(void**) {
+  constexpr int kAddresses = 6000;
+  const GrpcWorkers workers(kAddresses, 4096);
+  GrpcOptions options[2] = {workers.options(0), workers.options(1)};
+  Transport* transports[2] = {};
+  Ref<GrpcNetwork> networks[2];
+  for (int w = 0; w < 2; ++w) {
+    options[w].forms = true;
+    networks[w] = network_of(options[w], &transports[w]);
+  }
+  Forming wanted;
+  wanted.expected.set(0);
+  wanted.expected.set(1);
+  wanted.least = 2;
+  wanted.timeout_ns = Joiner::kGuardNs;
+  Formed formed[2];
+  std::thread other([&] { assert_true(networks[1]->form(wanted, &formed[1]).ok()); });
+  assert_true(networks[0]->form(wanted, &formed[0]).ok());
+  other.join();
+  for (const Formed& each : formed) {
+    assert_int_equal(each.members.count(), 2);
+    assert_true(each.members[0] && each.members[1]);
+  }
+}
+
 // All are needed, and one dies before or after it has come: its next start is let in.
 void who_dies_before_a_generation_is_formed_joins_it(void**) {
   constexpr int kTimes = 12;
@@ -136,6 +162,7 @@ int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
       cmocka_unit_test(who_leaves_to_form_a_generation_comes_back),
+      cmocka_unit_test(a_generation_of_a_large_cluster_is_announced),
       cmocka_unit_test(who_dies_before_a_generation_is_formed_joins_it),
   };
   return cmocka_run_group_tests_name("grpc_forming", tests, nullptr, nullptr);

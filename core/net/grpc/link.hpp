@@ -103,12 +103,12 @@ class Link : private OwnedLink, public std::enable_shared_from_this<Link> {
   std::byte hello[Hello::kBytes] = {};
   std::byte answer[Answer::kBytes] = {};
   FrameReader reader;
-  std::byte control_data[kReasonTextBytes + 1] = {};
-  std::string host;                // if this side has created it: the peer's host name,
-  std::vector<std::string> hosts;  // and the IP addresses that it tries, in ascending order
-  std::string certificate;         // the peer's, in PEM; on the server side only
-  std::string connection;          // of an incoming link: its peer, for Listener::proven()
-  std::shared_ptr<CallLine> line;  // if it carries calls
+  std::vector<std::byte> control_data;  // of the control frame that is arriving
+  std::string host;                     // if this side has created it: the peer's host name,
+  std::vector<std::string> hosts;       // and the IP addresses that it tries, in ascending order
+  std::string certificate;              // the peer's, in PEM; on the server side only
+  std::string connection;               // of an incoming link: its peer, for Listener::proven()
+  std::shared_ptr<CallLine> line;       // if it carries calls
   // For carriers.
   std::atomic<uint32_t> attempt{0};
   std::byte meets[2][Meet::kBytes] = {};  // the sender's, the receiver's

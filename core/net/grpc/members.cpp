@@ -3,6 +3,7 @@
 // others.
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -25,26 +26,14 @@ class Endpoint::ControlTaker final : public FrameTaker {
       : owner_(owner), link_(link), peer_(owner.at(link.peer)) {}
 
   const char* begin(const Frame& frame, std::byte** to) noexcept override {
-    *to = link_.control_data;
-    const bool someone = frame.id < owner_.peers_.size();
-    switch (frame.kind) {
-      case FrameKind::kBeat:
-      case FrameKind::kByeTaken: return nullptr;
-      case FrameKind::kHere:
-        return owner_.hub() || !someone || frame.bytes != kIdentityBytes ? "a frame 'here' that cannot be"
-                                                                         : nullptr;
-      case FrameKind::kFormed: return owner_.check_formed(frame);
-      case FrameKind::kLost:
-        return owner_.hub() || !someone || frame.id == 0 || frame.bytes > kReasonTextBytes || frame.offset > 1
-                   ? "a frame 'lost' that cannot be"
-                   : nullptr;
-      case FrameKind::kLeft:
-        return !someone || frame.offset > 1 ||
-                       (owner_.hub() && frame.id != static_cast<uint64_t>(peer_.number))
-                   ? "a frame 'left' that cannot be"
-                   : nullptr;
-      default: return "a frame that has no place on a control link";
+    if (const char* const why = check(frame); why != nullptr) return why;
+    try {
+      link_.control_data.resize(static_cast<std::size_t>(frame.data_bytes()));
+    } catch (const std::bad_alloc&) {
+      return "a frame for which this process has no memory";
     }
+    *to = link_.control_data.data();
+    return nullptr;
   }
 
   void finish(const Frame& frame) noexcept override {
@@ -52,7 +41,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
       case FrameKind::kBeat: return beat(frame);
       case FrameKind::kHere: return here(owner_.at(static_cast<int>(frame.id)));
       case FrameKind::kLost: return lost(frame);
-      case FrameKind::kFormed: return owner_.take_formed(frame, link_.control_data);
+      case FrameKind::kFormed: return owner_.take_formed(frame, link_.control_data.data());
       case FrameKind::kLeft: {
         Peer& who = owner_.at(static_cast<int>(frame.id));
         if (who.number == owner_.me()) return;
@@ -76,6 +65,29 @@ class Endpoint::ControlTaker final : public FrameTaker {
   }
 
  private:
+  // Returns NULL if the peer may send this frame. Its data are then bounded by the size of the cluster.
+  const char* check(const Frame& frame) const noexcept {
+    const bool someone = frame.id < owner_.peers_.size();
+    switch (frame.kind) {
+      case FrameKind::kBeat:
+      case FrameKind::kByeTaken: return nullptr;
+      case FrameKind::kHere:
+        return owner_.hub() || !someone || frame.bytes != kIdentityBytes ? "a frame 'here' that cannot be"
+                                                                         : nullptr;
+      case FrameKind::kFormed: return owner_.check_formed(frame);
+      case FrameKind::kLost:
+        return owner_.hub() || !someone || frame.id == 0 || frame.bytes > kReasonTextBytes || frame.offset > 1
+                   ? "a frame 'lost' that cannot be"
+                   : nullptr;
+      case FrameKind::kLeft:
+        return !someone || frame.offset > 1 ||
+                       (owner_.hub() && frame.id != static_cast<uint64_t>(peer_.number))
+                   ? "a frame 'left' that cannot be"
+                   : nullptr;
+      default: return "a frame that has no place on a control link";
+    }
+  }
+
   void beat(const Frame& frame) noexcept {
     if (frame.id != 0) owner_.say(peer_, {.kind = FrameKind::kBeat, .offset = frame.id});
     if (frame.offset == 0) return;
@@ -89,7 +101,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
   void here(Peer& who) noexcept {
     if (who.number == owner_.me()) return;
     Identity incarnation;
-    std::memcpy(incarnation.data(), link_.control_data, incarnation.size());
+    std::memcpy(incarnation.data(), link_.control_data.data(), incarnation.size());
     bool same;
     {
       const std::scoped_lock lock(owner_.members_);
@@ -102,7 +114,7 @@ class Endpoint::ControlTaker final : public FrameTaker {
 
   void lost(const Frame& frame) noexcept {
     const auto bytes = static_cast<std::size_t>(frame.bytes);
-    const std::string why(reinterpret_cast<const char*>(link_.control_data), bytes);
+    const std::string why(reinterpret_cast<const char*>(link_.control_data.data()), bytes);
     Peer& who = owner_.at(static_cast<int>(frame.id));
     if (who.number != owner_.me()) return owner_.declare_lost(who, why, frame.offset == 1);
     const std::string own = owner_.standstill();
