@@ -264,7 +264,7 @@ void Job::wake() noexcept {
 
 bool Job::run_posted(std::unique_lock<std::mutex>& lock) noexcept {
   if (first_posted_ == nullptr) return false;
-  // Those that are posted meanwhile have their turn after the next frames.
+  // Connections that are posted meanwhile run after the next frames.
   Posted* each = std::exchange(first_posted_, nullptr);
   end_of_posted_ = &first_posted_;
   while (each != nullptr) {
@@ -304,9 +304,14 @@ bool Job::receive() noexcept {
     MPI_Get_count(&arrival_, MPI_BYTE, &bytes);
     const std::size_t size =
         std::max(static_cast<std::size_t>(std::max(bytes, 0)), sizeof(Head)) - sizeof(Head);
+    const int from = arrival_.MPI_SOURCE;
+    if (size > kMostData) {  // not sent by this module, which could not receive it
+      arrived_ = MPI_MESSAGE_NULL;
+      lose(from);
+      continue;
+    }
     FrameRef frame = make_frame(size);
     if (frame == nullptr) return i > 0;
-    const int from = arrival_.MPI_SOURCE;
     Peer& peer = peers_[static_cast<std::size_t>(from)];
     if (MPI_Imrecv(&frame->head, bytes, MPI_BYTE, &arrived_, &frame->request) != MPI_SUCCESS) {
       arrived_ = MPI_MESSAGE_NULL;
@@ -370,18 +375,19 @@ void Job::take(int from, FrameRef frame) noexcept {
       end->head.kind = Kind::kEnd;
       return send_locked(from, std::move(end));
     }
-    case Kind::kText: try { take_text(*frame);
-      } catch (const std::bad_alloc&) {
-        // The meeting ends by its deadline.
-      }
-      return;
+    case Kind::kText: return take_text(*frame);
     default: leaving_->take(from, head);
   }
 }
 
-void Job::take_text(Frame& frame) {
+void Job::take_text(Frame& frame) noexcept {
   const auto round = static_cast<int64_t>(frame.head.value);
-  if (round >= rounds_) texts_[round].assign(reinterpret_cast<const char*>(frame.data()), frame.bytes);
+  if (round < rounds_) return;
+  try {
+    texts_[round].assign(reinterpret_cast<const char*>(frame.data()), frame.bytes);
+  } catch (const std::bad_alloc&) {
+    // The meeting fails at its deadline.
+  }
 }
 
 // ---- Connections ----
@@ -493,7 +499,7 @@ bool Job::leave(std::unique_lock<std::mutex>& lock) noexcept {
   if (now >= next_tick_ns_) {
     leaving_->tick();
     // If the host did not destroy its strategies, their peers must not wait for this process, which waits for all ranks.
-    // What it sent has had one tick to arrive.
+    // The data that it sent had one tick to arrive.
     for (const auto& [number, each] : connections_) {
       each->lost();
       post_locked(*each);

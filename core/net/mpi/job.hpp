@@ -2,8 +2,8 @@
 // Job: this process as a rank of its MPI job. There is one, from the first use of the module to the end of the process.
 //
 // A thread of the job initializes MPI if the host has not, receives frames, completes transfers, and calls the callbacks
-// of the connections. Sending is done by the caller. All of this module's calls to MPI are made under one mutex, and none
-// of them waits for another process, except while MPI starts and ends.
+// of the connections. The caller of send() calls MPI itself. The module calls MPI under one mutex, and no call waits for
+// another process, except while MPI starts and ends.
 //
 // MPI offers nothing to wait on besides a busy loop. So the thread polls: without a pause while frames come and go, and
 // with growing pauses afterwards (job.cpp). If the host has initialized MPI, the thread polls only while there is a
@@ -29,7 +29,7 @@
 
 namespace dist::mpi_link {
 
-// What the job's thread calls. Posting one allocates nothing.
+// A connection, for the job's thread. Posting it does not allocate memory.
 class Posted {
  public:
   virtual ~Posted() = default;
@@ -129,7 +129,7 @@ class Job final : private LeavingUser {
   bool receive() noexcept;
   bool complete(int rank, Peer& peer) noexcept;
   void take(int from, FrameRef frame) noexcept;
-  void take_text(Frame& frame);
+  void take_text(Frame& frame) noexcept;
   void send_locked(int rank, FrameRef frame) noexcept;
   void send(int rank, Kind kind, uint64_t value) noexcept override;
   void lose(int rank) noexcept;
