@@ -41,7 +41,7 @@ struct Member {
   }
 };
 
-// Stores the address of each member's offer in the member's current round.
+// Stores the addresses of all offers in the current round, by rank.
 inline void collect_offers(const Member& member, const Offer** offers) noexcept {
   for (int p = 0; p < member.group.size(); ++p) offers[p] = &member.group.slot(member.me, p).offer;
 }

@@ -54,8 +54,8 @@ struct Elements {
   ValueRef joined;  // which owns the bytes if there are several workers
 };
 
-// `own` has room for the elements of this worker's copies. Allocates nothing itself: a worker that failed after join()
-// would get another result than its peers.
+// `own` must have room for one element of each local copy. This function allocates no memory after join(), because a
+// worker that failed there would return another status than its peers.
 Status gather_elements(const CrossReplica& context, const VariableCopies& copies, int64_t element,
                        std::byte* own, Elements* out) {
   const auto size = static_cast<std::size_t>(copies.element_bytes());

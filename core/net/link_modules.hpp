@@ -23,9 +23,9 @@ bool is_link_module_name(const char* name) noexcept;
 // DIST_MODULE_FOLDER; NULL: not set. UNAVAILABLE: there is none, or it cannot be used.
 Status find_link_module(const char* name, const char* folder, const dist_link_functions** out) noexcept;
 
-// The module for the value of an option. `name`: the value of DIST_TRANSPORT if that decides and is none of libdist's own
-// transports, else NULL; then `transport` counts. NULL: the transport has no module. INVALID_ARGUMENT: no module has
-// this name.
+// Finds the link module of a transport; stores NULL if the transport needs none. `name` is the value of DIST_TRANSPORT if
+// the environment selects the transport and libdist has no transport of that name. If `name` is NULL, `transport`
+// selects it. Fails with INVALID_ARGUMENT if no module has this name.
 Status find_links(int32_t transport, const char* name, const char* folder,
                   const dist_link_functions** out) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Re-forming: the available workers continue as a new generation, without lost workers and with new ones.
-// Worker 0 decides which workers take part (core/net/forming.hpp). If worker 0 is lost, the job is over.
+// Worker 0 decides which workers take part (core/net/forming.hpp). If worker 0 is lost, the job ends.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ Status check_num_devices(const StrategyOptions& options) noexcept {
   return kOk;
 }
 
-// What collectives of many replicas need in addition: run.h states it.
+// Additional stack for collectives of many replicas, as run.h states it.
 int64_t more_stack_bytes(int num_replicas) noexcept {
   if (num_replicas <= 0) return 0;
   const auto contributions = static_cast<int64_t>(most_contributions(num_replicas));

@@ -59,8 +59,8 @@
  * through a link module wait for each other, up to the strategy's timeout_ns. The first call that needs a peer waits
  * for it until the call's deadline, so you can start the workers in any order, even if their host names do not resolve
  * yet. libdist resolves names with getaddrinfo(), like other programs on the machine, until the workers are connected;
- * it tries all addresses of a name, and uses a new address within a second of the system's answer. A worker need not be
- * able to resolve its own name, and its address can belong to a gateway that forwards the port.
+ * it tries all addresses of a name, and uses a new address within a second after the system returns it. A worker need
+ * not be able to resolve its own name, and its address can belong to a gateway that forwards the port.
  *
  * A worker listens from the creation of its strategy until its destruction. On destruction it waits, for up to one
  * lease, until its peers have received everything that it sent, and until they have learned that it ends: worker 0

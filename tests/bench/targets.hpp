@@ -143,7 +143,7 @@ inline constexpr Target kLargeWorkersByGrpc{0.8, 1};
 // By shared memory, beside everything else that processes of one machine can use.
 inline constexpr Target kWorkersByShm{0.9, 1.2};
 
-// Communication of a training step that its computation does not hide: its time over that of PyTorch's DDP.
+// Exposed communication of a training step, relative to PyTorch's DDP.
 inline constexpr Target kExposed{0.8, 0.8};
 
 // Variables of a parameter server: the speed of a push or a pull over that of a unary call of plain gRPC; and of closures over

@@ -27,8 +27,8 @@ void stay_loaded() noexcept;
 class Library {
  public:
   // Returns false if it cannot be loaded, with the reason in `why`, which does not begin with the path. That includes a
-  // process that replaces malloc() and also exports another gRPC or TLS library. `host_symbol`: a symbol of a library that
-  // this one uses; if the host exports one of this name, this library uses all of the host's symbols first. NULL: none.
+  // process that replaces malloc() and also exports another gRPC or TLS library. `host_symbol`: a symbol that
+  // this library uses, or NULL. If the host exports a symbol of this name, the library prefers all symbols of the host.
   bool load(const char* path, const char* host_symbol, char* why, std::size_t size) noexcept;
   // NULL if there is no such symbol.
   void* symbol(const char* name) const noexcept;

@@ -8,7 +8,7 @@ namespace dist::mpi_link {
 namespace {
 
 constexpr int64_t kWindow = int64_t{1} << 20;
-// What a frame costs besides its data, so that small frames are limited, too.
+// Each frame uses this much of the window besides its data, so that the number of small frames is limited, too.
 constexpr int64_t kCost = 128;
 // A frame that is not the last of its data has at least this size.
 constexpr int64_t kLeast = int64_t{32} << 10;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connection: one end of a link, as a stream of frames between two ranks.
 //
-// A sender may have kWindow bytes on their way to the receiver's read(). What read() has taken is reported back in
-// credits, so a connection never holds more than that at the receiver, nor in frames that MPI has not transferred yet.
+// A sender may have kWindow bytes on their way to the receiver's read(). The receiver returns credit for the bytes that
+// read() has taken, so neither its queue nor the frames that MPI has yet to transfer hold more than that.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct Module {
   const dist_link_callbacks& callbacks;
 };
 
-// What the other end needs in order to connect.
+// The address that the other end needs for connect().
 struct Address {
   uint64_t job;
   uint64_t number;  // of the connection

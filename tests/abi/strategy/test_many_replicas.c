@@ -23,7 +23,7 @@ static dist_strategy *many_replicas(void) {
   return strategy_with(options);
 }
 
-/* Element i of replica r's tensor. */
+/* The value of element i in the tensor of replica r. */
 static float number(int32_t r, int i) { return 1.0F / (float)(3 + r * 7 + i % 11) - (float)(i % 5) * 1e-3F; }
 
 /* ---- Sums ---- */

@@ -33,7 +33,7 @@ static void print(const char *text, size_t size, void *user_data) {
 
 /* ---- A module that knows the job ---- */
 
-/* What its `meet` says. */
+/* The answers of its `meet`. */
 static int own_rank = -1;
 static int job_size = 2;
 static int calls_until_known;

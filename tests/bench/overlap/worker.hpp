@@ -8,8 +8,8 @@
 
 namespace bench::overlap {
 
-// The buckets of PyTorch's DistributedDataParallel: consecutive tensors from the last one on. The first bucket is complete
-// with 1 MiB, each other one with 25 MiB. A bucket is the number of its tensors.
+// Divides tensors into buckets like PyTorch's DistributedDataParallel: it begins with the last tensor, and closes the first
+// bucket at 1 MiB and each other one at 25 MiB. Returns the number of tensors in each bucket.
 std::vector<int> buckets_of(const std::vector<std::size_t>& elements);
 // Its exit status. `transport`: as in dist_strategy_options.
 int be_worker(int side, int me, int32_t transport);

@@ -48,7 +48,7 @@ constexpr int kNumSizes = 4;
 // Results: each numerics mode for each of the sizes.
 constexpr int kResults = 3 * kNumSizes;
 
-// What one process holds at a moment.
+// The resources that a process uses.
 struct Holds {
   int sockets = 0, other_descriptors = 0, threads = 0;
   long resident_kib = 0, own_kib = 0;  // own: private pages and the worker's part of shared ones
@@ -107,7 +107,7 @@ Holds holds() {
   return now;
 }
 
-// What each replica does, among threads of one process and as a worker.
+// The function of each replica, both in one process and in several.
 struct Program {
   Worker* out;
   int rounds;
