@@ -14,6 +14,9 @@ constexpr int64_t kLongestSleepNs = 100'000'000;
 // A thread can sleep on the word of one group only. If it waits for works of several groups, it checks them
 // this often.
 constexpr int64_t kLookNs = 1'000'000;
+// The members that may check that often for the messages of other workers. The members of a larger group check more
+// rarely, so that hundreds of them do not keep the CPUs from the replicas that are late.
+constexpr int kFrequentLookers = 4;
 
 // A sleep that ends when any of several works ends.
 class AnyWork final : public Waits {
@@ -34,9 +37,11 @@ bool one_group(Work* const* works, std::size_t n) noexcept {
 int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool limited) noexcept {
   // The transport may need progress() even if nothing has happened here.
   const bool crosses = std::any_of(works, works + n, [](const Work* w) { return w->crosses(); });
-  const int64_t longest = one_group(works, n) && !crosses ? kLongestSleepNs : kLookNs;
-  const int64_t slice = works[0]->group().host().slice_ns(limited ? left_ns : -1);
-  return slice < 0 ? longest : std::min(slice, longest);
+  Group& group = works[0]->group();
+  const int64_t crossing = kLookNs * std::max(1, group.size() / kFrequentLookers);
+  const int64_t longest = !one_group(works, n) ? kLookNs : crosses ? crossing : kLongestSleepNs;
+  const int64_t slice = group.host().slice_ns(limited ? left_ns : -1);
+  return std::min(slice < 0 ? kLongestSleepNs : slice, longest);
 }
 
 // For a thread that is already counted as a sleeper. It only looks and does no blocks, because a failure
