@@ -14,9 +14,12 @@
 namespace dist {
 namespace {
 
-// How long a run waits after its deadline for replicas to report it themselves.
-constexpr int64_t kReportGraceNs = 50'000'000;
+// How long a run waits after its deadline for replicas to report it themselves: for those that wait in a collective,
+// and need no more than a CPU; and for those that have just arrived there.
+constexpr int64_t kReportGraceNs = 1'000'000'000;
 constexpr int64_t kComingGraceNs = 2'000'000;
+// How long the next run waits for functions that have been told to end.
+constexpr int64_t kReturnGraceNs = 50'000'000;
 
 }  // namespace
 
@@ -129,7 +132,7 @@ int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) con
 Status ReplicaPool::check_all_out() noexcept {
   if (!overdue_) return kOk;
   // Functions that were told to end need a moment to return.
-  for (const int64_t start = steady_now_ns(); !all_finished() && steady_now_ns() - start < kReportGraceNs;)
+  for (const int64_t start = steady_now_ns(); !all_finished() && steady_now_ns() - start < kReturnGraceNs;)
     yield_this_thread();
   if (!all_finished()) {
     char inside[256];
