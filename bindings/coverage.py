@@ -21,7 +21,6 @@ import sys
 import types
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADER = HERE.parent / "include" / "dist" / "dist.h"
 sys.path.insert(0, str(HERE.parent / "capi"))
 import api  # noqa: E402  the one parser of the headers
 TESTS = HERE.parent / "tests" / "abi" / "hpp"
@@ -40,14 +39,14 @@ FUNCTIONS = {
 }
 # a method of Text, whose names other classes have too,
 TEXTS = {
-    "dist_explain": "explain",
+    "dist_strategy_explain": "explain",
     "dist_dataset_explain": "explain_dataset",
     "dist_value_describe": "describe_value",
     "dist_variable_describe": "describe_variable",
-    "dist_write_trace": "write_trace",
+    "dist_strategy_write_trace": "write_trace",
     "dist_coordinator_write_trace": "write_coordinator_trace",
     "dist_server_write_trace": "write_server_trace",
-    "dist_write_metrics": "write_metrics",
+    "dist_strategy_write_metrics": "write_metrics",
     "dist_topology_explain": "explain_topology",
     "dist_cluster_explain": "explain_cluster",
     "dist_slurm_expand_host_list": "expand_host_list",
@@ -66,7 +65,7 @@ NUMBERS = {
     "dist_device_coordinates": "device_coordinates",
 }
 # or a class.
-CLASSES = {"dist_stragglers": "Stragglers"}
+CLASSES = {"dist_strategy_stragglers": "Stragglers"}
 
 
 class Language:
@@ -148,10 +147,10 @@ LANGUAGES = {
 
 
 def header_functions():
-    """The functions of the headers, and those of them that are of the baseline."""
-    functions = api.read(HEADER)["functions"]
-    baseline = [function["name"] for function in functions if not function["experimental"]]
-    return [function["name"] for function in functions], baseline
+    """Returns the functions of the headers, and the stable ones among them."""
+    functions = api.parse(api.HEADERS)["functions"]
+    stable = [function["name"] for function in functions if not function["experimental"]]
+    return [function["name"] for function in functions], stable
 
 
 def exceptions():
@@ -241,7 +240,7 @@ def python_texts():
 
 
 def check():
-    (functions, baseline), excused, wrong = header_functions(), exceptions(), []
+    (functions, stable), excused, wrong = header_functions(), exceptions(), []
     for function, language in excused:
         if function not in functions:
             wrong.append(f"exceptions.md: {function} is no function of the headers")
@@ -254,8 +253,8 @@ def check():
                 wrong.append(f"{name} does not offer {function}, and exceptions.md does not say why")
             if offered and (function, name) in excused:
                 wrong.append(f"{name} offers {function}, though exceptions.md says that it does not")
-        offered = [sum((one, name) not in excused for one in some) for some in (functions, baseline)]
-        print(f"{name}: {offered[0]} of {len(functions)} functions, {offered[1]} of the baseline's {len(baseline)}")
+        offered = [sum((one, name) not in excused for one in some) for some in (functions, stable)]
+        print(f"{name}: {offered[0]} of {len(functions)} functions, {offered[1]} of the {len(stable)} stable ones")
     return [*wrong, *go_words(functions, excused), *python_words(functions, excused), *python_texts()]
 
 

@@ -29,11 +29,14 @@
 %module(directors="1") cdist
 #endif
 
-/* Languages offer the experimental parts of the headers too. */
-#define DIST_EXPERIMENTAL
 %{
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/preemption.h>
+#include <dist/experimental/rendezvous.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
+#include <dist/tf.h>
 
 #include <cstring>
 #include <deque>
@@ -187,7 +190,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_executor_init;
 %ignore dist_destination; /* Destinations */
 %ignore dist_straggler;   /* Stragglers */
-%ignore dist_stragglers;
+%ignore dist_strategy_stragglers;
 %ignore dist_mesh_axis;   /* dist_strategy_options.set_axes() */
 %ignore dist_topology_from_serialized; /* topology_from_serialized() */
 %ignore dist_split_to_logical_devices; /* split_to_logical_devices() */
@@ -202,12 +205,12 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_value_shard;
 %ignore dist_device_coordinates;
 %ignore dist_topology_explain; /* Text */
-%ignore dist_explain;
+%ignore dist_strategy_explain;
 %ignore dist_dataset_explain;
 %ignore dist_value_describe;
 %ignore dist_variable_describe;
-%ignore dist_write_trace;
-%ignore dist_write_metrics;
+%ignore dist_strategy_write_trace;
+%ignore dist_strategy_write_metrics;
 %ignore dist_coordinator_write_trace;
 %ignore dist_server_write_trace;
 %include <dist/error.h>
@@ -227,11 +230,12 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %include <dist/inspect.h>
 %include <dist/metric.h>
 %include <dist/scope.h>
+%include <dist/tf.h>
 %include <dist/checkpoint.h>
-%include <dist/preemption.h>
-%include <dist/rpc.h>
-%include <dist/server.h>
-%include <dist/coordinator.h>
+%include <dist/experimental/preemption.h>
+%include <dist/experimental/rpc.h>
+%include <dist/experimental/server.h>
+%include <dist/experimental/coordinator.h>
 %include <dist/topology.h>
 %include <dist/mesh.h>
 
@@ -267,7 +271,7 @@ static dist_status rpc_arguments(dist_value *const *items, size_t n, dist_value 
 class Text {
  public:
   const char *text() const { return text_.c_str(); }
-  dist_status explain(dist_strategy *strategy) { return dist_explain(strategy, dist_swig::append, &text_); }
+  dist_status explain(dist_strategy *strategy) { return dist_strategy_explain(strategy, dist_swig::append, &text_); }
   dist_status explain_dataset(dist_dataset *dataset) {
     return dist_dataset_explain(dataset, dist_swig::append, &text_);
   }
@@ -281,7 +285,7 @@ class Text {
     return dist_variable_describe(variable, dist_swig::append, &text_);
   }
   dist_status write_trace(dist_strategy *strategy) {
-    return dist_write_trace(strategy, dist_swig::append, &text_);
+    return dist_strategy_write_trace(strategy, dist_swig::append, &text_);
   }
   dist_status write_coordinator_trace(const dist_coordinator *coordinator) {
     return dist_coordinator_write_trace(coordinator, dist_swig::append, &text_);
@@ -290,7 +294,7 @@ class Text {
     return dist_server_write_trace(server, dist_swig::append, &text_);
   }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
-    return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
+    return dist_strategy_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
   }
   dist_status explain_cluster(const dist_cluster_resolver *resolver) {
     return dist_cluster_explain(resolver, dist_swig::append, &text_);
@@ -304,15 +308,15 @@ class Text {
   std::string text_;
 };
 
-/** The rows of dist_stragglers(). */
+/** The rows of dist_strategy_stragglers(). */
 class Stragglers {
  public:
   dist_status read(dist_strategy *strategy) {
     size_t n = 0;
-    dist_status status = dist_stragglers(strategy, nullptr, sizeof(dist_straggler), 0, &n);
+    dist_status status = dist_strategy_stragglers(strategy, nullptr, sizeof(dist_straggler), 0, &n);
     if (status != DIST_OK) return status;
     rows_.resize(n);
-    status = dist_stragglers(strategy, rows_.data(), sizeof(dist_straggler), n, &n);
+    status = dist_strategy_stragglers(strategy, rows_.data(), sizeof(dist_straggler), n, &n);
     if (status == DIST_OK && n < rows_.size()) rows_.resize(n);
     return status;
   }

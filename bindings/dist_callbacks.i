@@ -106,22 +106,22 @@ static dist_status on_values(dist_replica *replica, dist_value *args, dist_value
 static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args)), out);
 }
-static dist_status on_update(dist_tensor *copy, dist_value *args, void *token) {
+static dist_status on_update(dist_strategy *, dist_tensor *copy, dist_value *args, void *token) {
   return call(callbacks, &Callbacks::update, number(token), number(copy), number(args));
 }
-static dist_status on_update_values(const dist_update_place *place, dist_value *args, dist_value *kwargs,
+static dist_status on_update_values(dist_strategy *, const dist_update_place *place, dist_value *args, dist_value *kwargs,
                                     dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::update_values, number(token), place->replica, place->device,
                         number(place->copy), number(args), number(kwargs)),
                    out);
 }
-static dist_status on_source(int64_t index, dist_value **out, void *token) {
+static dist_status on_source(dist_strategy *, int64_t index, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::source, number(token), index), out);
 }
-static dist_status on_file_source(size_t file, const char *name, int64_t index, dist_value **out, void *token) {
+static dist_status on_file_source(dist_strategy *, size_t file, const char *name, int64_t index, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::file_source, number(token), (int64_t)file, name, index), out);
 }
-static dist_status on_dataset(const dist_input_context *context, dist_dataset **out, void *token) {
+static dist_status on_dataset(dist_strategy *, const dist_input_context *context, dist_dataset **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::dataset, number(token), context->num_input_pipelines,
                         context->input_pipeline_id, context->num_replicas_in_sync),
                    out);
@@ -129,12 +129,12 @@ static dist_status on_dataset(const dist_input_context *context, dist_dataset **
 static dist_status on_dataset_reduce(dist_value *state, dist_value *batch, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::dataset_reduce, number(token), number(state), number(batch)), out);
 }
-static dist_status on_value(const dist_value_context *context, dist_value **out, void *token) {
+static dist_status on_value(dist_strategy *, const dist_value_context *context, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::value, number(token), context->replica_id_in_sync_group,
                         context->num_replicas_in_sync),
                    out);
 }
-static dist_status on_initial(dist_value **out, void *token) {
+static dist_status on_initial(dist_strategy *, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::initial, number(token)), out);
 }
 static dist_status on_method(const dist_rpc_context *context, dist_value *args, dist_value **out, void *token) {
@@ -186,7 +186,7 @@ static dist_status on_gather_components(const dist_tensor *components, size_t n,
                                         void *token) {
   return call(callbacks, &Callbacks::gather_components, number(token), number(components), (int64_t)n, axis, number(out));
 }
-static void on_log(void *token, int32_t level, const char *message) {
+static void on_log(int32_t level, const char *message, void *token) {
   notify(callbacks, &Callbacks::log, number(token), level, message);
 }
 static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {

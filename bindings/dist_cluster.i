@@ -313,6 +313,7 @@ static dist_status partitions_max_size(const long long *numbers, size_t n, int32
 
 %include <dist/cluster.h>
 %include <dist/cluster_resolver.h>
+%include <dist/experimental/rendezvous.h>
 %include <dist/partitioner.h>
 
 #if defined(SWIGGO)

@@ -76,6 +76,7 @@ func SetCallbacks(v interface{}) {
 %dist_handle(dist_replica)
 %dist_handle(dist_group)
 %dist_handle(dist_work)
+%dist_handle(dist_request)
 %dist_handle(dist_completions)
 %dist_handle(dist_batcher)
 %dist_handle(dist_batch)
@@ -214,17 +215,17 @@ namespace dist_swig {
 
 static std::atomic<int64_t> memory_held{0};
 
-static void *counting_alloc(void *, size_t size_bytes, size_t align_bytes) {
+static void *counting_alloc(size_t size_bytes, size_t align_bytes, void *) {
   void *memory = nullptr;
   if (posix_memalign(&memory, std::max(align_bytes, sizeof(void *)), size_bytes) != 0) return nullptr;
   memory_held.fetch_add((int64_t)size_bytes, std::memory_order_relaxed);
   return memory;
 }
-static void counting_free(void *, void *memory, size_t size_bytes, size_t) {
+static void counting_free(void *memory, size_t size_bytes, size_t, void *) {
   memory_held.fetch_sub((int64_t)size_bytes, std::memory_order_relaxed);
   std::free(memory);
 }
-static const dist_allocator counting = {nullptr, counting_alloc, counting_free};
+static const dist_allocator counting = {counting_alloc, counting_free, nullptr};
 
 }  // namespace dist_swig
 %}
@@ -233,7 +234,7 @@ static const dist_allocator counting = {nullptr, counting_alloc, counting_free};
 static int64_t memory_counter() { return dist_swig::number(&dist_swig::memory_held); }
 %}
 %extend dist_strategy_options {
-  void count_memory() { $self->allocator = dist_swig::counting; }
+  void count_memory() { dist_swig::parts($self)->host_part.allocator = dist_swig::counting; }
 };
 %extend dist_cross_device_options {
   void count_memory() { $self->allocator = dist_swig::counting; }

@@ -183,6 +183,7 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_handle(dist_replica)
 %dist_handle(dist_group)
 %dist_handle(dist_work)
+%dist_handle(dist_request)
 %dist_handle(dist_completions)
 %dist_handle(dist_batcher)
 %dist_handle(dist_batch)

@@ -71,7 +71,6 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %enddef
 %dist_options(dist_communication_options)
 %dist_options(dist_cross_device_options)
-%dist_options(dist_strategy_options)
 %dist_options(dist_network_options)
 %dist_options(dist_reform_options)
 %dist_options(dist_run_options)
@@ -96,6 +95,81 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_devices_options)
 %dist_options(dist_halo)
 
+/* The options of a strategy. Languages see the structs to which it points as fields of its own. */
+%{
+namespace dist_swig {
+
+struct KeptStrategy : Kept<dist_strategy_options> {
+  dist_cpu_options cpu_part;
+  dist_host_options host_part;
+  dist_mesh_options mesh_part;
+  dist_worker_options worker_part;
+};
+static KeptStrategy *parts(dist_strategy_options *options) {
+  return static_cast<KeptStrategy *>(kept(options));
+}
+
+}  // namespace dist_swig
+%}
+%ignore dist_cpu_options;
+%ignore dist_cpu_options_init;
+%ignore dist_host_options;
+%ignore dist_host_options_init;
+%ignore dist_mesh_options;
+%ignore dist_mesh_options_init;
+%ignore dist_worker_options;
+%ignore dist_worker_options_init;
+%ignore dist_strategy_options::struct_size;
+%ignore dist_strategy_options::reserved;
+%ignore dist_strategy_options::cpu;
+%ignore dist_strategy_options::host;
+%ignore dist_strategy_options::mesh;
+%ignore dist_strategy_options::worker;
+%nodefaultctor dist_strategy_options;
+%nodefaultdtor dist_strategy_options;
+%ignore dist_strategy_options_init;
+%extend dist_strategy_options {
+  dist_strategy_options() {
+    dist_swig::KeptStrategy *options = new dist_swig::KeptStrategy();
+    dist_strategy_options_init(options, sizeof(dist_strategy_options));
+    dist_cpu_options_init(&options->cpu_part, sizeof options->cpu_part);
+    dist_host_options_init(&options->host_part, sizeof options->host_part);
+    dist_mesh_options_init(&options->mesh_part, sizeof options->mesh_part);
+    dist_worker_options_init(&options->worker_part, sizeof options->worker_part);
+    options->cpu = &options->cpu_part;
+    options->host = &options->host_part;
+    options->mesh = &options->mesh_part;
+    options->worker = &options->worker_part;
+    return options;
+  }
+  ~dist_strategy_options() { delete dist_swig::parts($self); }
+};
+%define %dist_part(PART, TYPE, FIELD)
+%extend dist_strategy_options { TYPE FIELD; };
+%{
+static TYPE dist_strategy_options_ ## FIELD ## _get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->PART.FIELD;
+}
+static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *options, TYPE FIELD) {
+  dist_swig::parts(options)->PART.FIELD = FIELD;
+}
+%}
+%enddef
+%dist_part(cpu_part, int32_t, placement)
+%dist_part(cpu_part, int64_t, stack_size_bytes)
+%dist_part(cpu_part, dist_budget *, budget)
+%dist_part(cpu_part, int32_t, move_host_threads)
+%dist_part(host_part, int32_t, helper_threads)
+%dist_part(host_part, int32_t, recorded_events)
+%dist_part(host_part, int32_t, late_destroys)
+%dist_part(mesh_part, int32_t, use_spmd_partitioning)
+%dist_part(mesh_part, const dist_device_assignment *, device_assignment)
+%dist_part(worker_part, int32_t, transport)
+%dist_part(worker_part, dist_cluster_resolver *, cluster_resolver)
+%dist_part(worker_part, dist_network *, network)
+%dist_part(worker_part, int64_t, staging_bytes)
+%dist_part(worker_part, int32_t, reform)
+
 /* Structs that are filled. */
 %define %dist_record(NAME, INIT)
 %ignore NAME::struct_size;
@@ -117,27 +191,14 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_record(dist_coordinator_stats, DIST_COORDINATOR_STATS_INIT)
 
 /* Fields that are functions, tables of them, or lists: set together with what belongs to them. */
-%ignore dist_strategy_options::allocator;
-%ignore dist_strategy_options::log;
-%ignore dist_strategy_options::log_user_data;
-%ignore dist_strategy_options::clock; /* asked while replicas spin: a call into the language costs more than the wait */
-%ignore dist_strategy_options::clock_user_data;
 %ignore dist_strategy_options::devices;
 %ignore dist_strategy_options::num_devices;
-%ignore dist_strategy_options::axes;
-%ignore dist_strategy_options::num_axes;
-%ignore dist_strategy_options::reserved3;
-%ignore dist_strategy_options::replicas_of_workers;
-%ignore dist_strategy_options::num_workers;
-%ignore dist_strategy_options::cpus;
-%ignore dist_strategy_options::num_cpus;
-%ignore dist_strategy_options::executor;
 %ignore dist_strategy_options::functions;
 %ignore dist_strategy_options::functions_user_data;
 %extend dist_strategy_options {
   void set_log(int64_t token) {
-    $self->log = dist_swig::on_log;
-    $self->log_user_data = dist_swig::pointer(token);
+    dist_swig::parts($self)->host_part.log = dist_swig::on_log;
+    dist_swig::parts($self)->host_part.log_user_data = dist_swig::pointer(token);
   }
   void set_devices(const char *const *texts, size_t n) {
     $self->devices = dist_swig::keep($self, texts, n);
@@ -150,13 +211,13 @@ template <class Options> const int64_t *keep(Options *options, const long long *
       const dist_mesh_axis axis = {dist_swig::keep($self, texts[i]), sizes[i]};
       axes.push_back(axis);
     }
-    $self->axes = axes.data();
-    $self->num_axes = n;
+    dist_swig::parts($self)->mesh_part.axes = axes.data();
+    dist_swig::parts($self)->mesh_part.num_axes = n;
   }
   void set_cpus(const int32_t *numbers, size_t n) {
     dist_swig::kept($self)->cpus.assign(numbers, numbers + n);
-    $self->cpus = n ? dist_swig::kept($self)->cpus.data() : nullptr;
-    $self->num_cpus = n;
+    dist_swig::parts($self)->cpu_part.cpus = n ? dist_swig::kept($self)->cpus.data() : nullptr;
+    dist_swig::parts($self)->cpu_part.num_cpus = n;
   }
   /* the token is used until the strategy has ended */
   void set_executor(int64_t token, int32_t num_threads) {
@@ -165,12 +226,12 @@ template <class Options> const int64_t *keep(Options *options, const long long *
     executor.num_threads = num_threads;
     executor.execute = dist_swig::on_execute;
     executor.user_data = dist_swig::pointer(token);
-    $self->executor = &executor;
+    dist_swig::parts($self)->host_part.executor = &executor;
   }
   void set_replicas_of_workers(const int32_t *replicas, size_t n) {
     dist_swig::kept($self)->workers.assign(replicas, replicas + n);
-    $self->replicas_of_workers = dist_swig::kept($self)->workers.data();
-    $self->num_workers = n;
+    dist_swig::parts($self)->worker_part.replicas_of_workers = dist_swig::kept($self)->workers.data();
+    dist_swig::parts($self)->worker_part.num_workers = n;
   }
   /* A strategy of the host's own, by functions of one token. Its devices are set_devices()'s, and all replicas share
      one copy of a variable or have each its own: libdist has no other mapping. */

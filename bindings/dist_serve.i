@@ -23,17 +23,17 @@
 %ignore dist_submit_options;
 %ignore dist_submit_options_init;
 %inline %{
-/** dist_submit() with its options; the request's token is dist_work_user_data(). */
+/** dist_submit() with its options; the request's token is dist_request_user_data(). */
 static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
                           int64_t timeout_ns, dist_cancel *cancel, dist_completions *completions,
-                          int64_t request_id, dist_work **out_work) {
+                          int64_t request_id, dist_request **out_request) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.priority = priority;
   options.timeout_ns = timeout_ns;
   options.cancel = cancel;
   options.completions = completions;
   options.request_id = request_id;
-  return dist_submit(strategy, fn, user_data, &options, out_work);
+  return dist_submit(strategy, fn, user_data, &options, out_request);
 }
 %}
 
@@ -56,10 +56,10 @@ static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *use
 %ignore dist_item_options;
 %ignore dist_item_options_init;
 %inline %{
-/** dist_batcher_submit() with its options; the item's token is dist_work_user_data(), and dist_batch_user_data(). */
+/** dist_batcher_submit() with its options; the item's token is dist_request_user_data(), and dist_batch_user_data(). */
 static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t priority, int64_t timeout_ns,
                                   dist_cancel *cancel, dist_completions *completions, int64_t length, int64_t bytes,
-                                  dist_work **out_work) {
+                                  dist_request **out_request) {
   dist_item_options options = DIST_ITEM_OPTIONS_INIT;
   options.priority = priority;
   options.timeout_ns = timeout_ns;
@@ -67,6 +67,6 @@ static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t 
   options.completions = completions;
   options.length = length;
   options.bytes = bytes;
-  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_work);
+  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_request);
 }
 %}

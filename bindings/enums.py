@@ -21,7 +21,6 @@ sys.path.insert(0, str(HERE.parent / "capi"))
 import api  # noqa: E402  the one parser of the headers
 from enums_table import TABLE, Error  # noqa: E402
 
-HEADER = HERE.parent / "include" / "dist" / "dist.h"
 JAVA = "java/src/main/java/org/libdist"
 WIDTH = 110
 
@@ -256,7 +255,7 @@ from enum import IntEnum
 
 def written():
     """Path below bindings -> text."""
-    found = api.read(HEADER)
+    found = api.parse(api.HEADERS)
     ordered = rows(found)
     files = {"go/enums.go": go_enums(ordered), "go/enums_words.go": go_words(ordered)}
     files |= {f"{JAVA}/{row.java}.java": java_enum(row) for row in ordered if row.offered("java")}

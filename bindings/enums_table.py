@@ -362,7 +362,15 @@ TABLE = [
     Enum("DIST_PARTITION_SPLIT", "DIST_PARTITION_", go="PartitionKind", go_name="Partition{}"),
     Enum("DIST_EDGE_ZERO", "DIST_EDGE_", go="Edge", go_name="Edge{}"),
     Enum(
-        "DIST_MAX_REPLICAS", "DIST_", doc={"go": "Limits of libdist."},
+        "DIST_NO_TIMEOUT", "DIST_",
+        left_out={
+            ("go", "all"): "it is a time.Duration there",
+            ("java", "all"): "a negative Duration stands for it",
+            ("python", "all"): "None or a negative number stands for it",
+        },
+    ),
+    Enum(
+        "DIST_MAX_NDIM", "DIST_", doc={"go": "Limits of libdist."},
         left_out={("java", "all"): "an exception says the limit that was passed"},
     ),
     Enum(

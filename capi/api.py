@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parses the public C headers and writes their declarations as JSON. All scripts that read the headers use this parser.
 
-    api.py [--output FILE] HEADER...
+    api.py [--output FILE] [HEADER...]          without headers: all public headers
 
-    import api; declared = api.read(path)       the path of a header or of the JSON that this program wrote
+    import api; declared = api.read(path)       the path of the JSON that this program wrote
+    import api; declared = api.parse(api.HEADERS)
 
-When a header includes another one from its folder, the parser reads that one in place of the directive. It also reads
-the experimental part between `#if defined(DIST_EXPERIMENTAL) ...` and its #endif. The result lists each declaration
-once, in the order of a compiler:
+When a header includes another one of libdist, the parser reads that one in place of the directive. The result lists
+each declaration once, in the order of a compiler:
 
     functions  name, returns, nodiscard, parameters, comment, file, line
     structs    name, fields, comment, file, line
@@ -18,8 +18,8 @@ once, in the order of a compiler:
     enums      constants (name, value, comment), comment, ...
     macros     name, parameters (None for object-like macros), text; without include guards and attributes
 
-Each has `file`, `line` and `experimental`. The latter is true if only programs with DIST_EXPERIMENTAL see the
-declaration.
+Each has `file` (the path below include/dist), `line` and `experimental`, which is true if `file` is in the folder
+experimental.
 
 The type of a parameter, field or result has four parts: `type` (the name without const), `const` (whether the
 pointed-to type is const), `pointers` (the number of stars), and `text`, the complete C type. A field may also have
@@ -40,15 +40,16 @@ TOKEN = re.compile(
     r'|(?P<word>[A-Za-z_]\w*)|(?P<number>-?\d\w*)|(?P<mark>[{}()\[\];,*=]|"[^"\n]*")',
     re.DOTALL | re.MULTILINE,
 )
-INCLUDE = re.compile(r'#\s*include\s*"(\w+\.h)"')
+INCLUDE = re.compile(r'#\s*include\s*"((?:\.\./)?\w+\.h)"')
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 BEGINS = ("#if", "#ifdef", "#ifndef")
-EXPERIMENTAL = re.compile(r"#if defined\(DIST_EXPERIMENTAL\)")
 SECTION = re.compile(r"/\* ---- .*-* ?\*/")
 FILE = re.compile(r"/\*\*\s*\* @(file|mainpage)\b")
 FIELD = re.compile(r"(\w+) +(\S.*)")
-HINTS = "experimental_hints.h"  # it declares nothing that a program may use
 ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
+INCLUDE_DIST = pathlib.Path(__file__).resolve().parents[1] / "include" / "dist"
+# Together, these include all public headers.
+HEADERS = [INCLUDE_DIST / "dist.h", INCLUDE_DIST / "tf.h", *sorted((INCLUDE_DIST / "experimental").glob("*.h"))]
 
 
 class Error(Exception):
@@ -111,10 +112,11 @@ def doc_fields(lines):
 
 class Parser:
     def __init__(self, path, found, seen):
-        self.path, self.name, self.found, self.seen = path, path.name, found, seen
+        self.path, self.found, self.seen = path, found, seen
+        self.experimental = path.parent.name == "experimental"
+        self.name = f"experimental/{path.name}" if self.experimental else path.name
         self.tokens, self.at = tokens_of(self.name, path.read_text(encoding="utf-8")), 0
-        # For each open #if: whether it guards the experimental part.
-        self.conditions = []
+        self.conditions = 0  # the number of open #ifs
 
     # ---- Tokens ----
 
@@ -216,7 +218,7 @@ class Parser:
     # ---- Declarations ----
 
     def place(self, line):
-        return {"file": self.name, "line": line, "experimental": any(self.conditions)}
+        return {"file": self.name, "line": line, "experimental": self.experimental}
 
     def parse(self):
         while True:
@@ -240,11 +242,11 @@ class Parser:
 
     def directive(self, token):
         if token.text.split()[0] in BEGINS:
-            self.conditions.append(EXPERIMENTAL.match(token.text) is not None)
+            self.conditions += 1
         elif token.text == "#endif":
-            if not self.conditions:
+            if self.conditions == 0:
                 raise Error(f"{self.name}:{token.line}: #endif without a condition")
-            self.conditions.pop()
+            self.conditions -= 1
         if match := INCLUDE.match(token.text):
             parse_once(self.path.parent / match[1], self.found, self.seen)
         match = DEFINE.fullmatch(token.text)
@@ -353,8 +355,9 @@ class Parser:
 
 
 def parse_once(path, found, seen):
-    if path.name not in seen and path.name != HINTS:
-        seen.add(path.name)
+    path = path.resolve()
+    if path not in seen:
+        seen.add(path)
         Parser(path, found, seen).parse()
 
 
@@ -370,9 +373,8 @@ def parse(paths):
 
 
 def read(path):
-    """Reads the JSON that this program wrote, or parses a header."""
-    path = pathlib.Path(path)
-    return json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else parse([path])
+    """Reads the JSON that this program wrote."""
+    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
 
 
 def names(found):
@@ -389,7 +391,7 @@ def is_of_replica(function):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("headers", nargs="+")
+    arguments.add_argument("headers", nargs="*", default=HEADERS)
     arguments.add_argument("--output")
     given = arguments.parse_args()
     try:

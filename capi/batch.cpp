@@ -134,7 +134,7 @@ dist_status dist_batcher_create(dist_strategy* strategy, dist_batch_fn step, voi
 }
 
 dist_status dist_batcher_submit(dist_batcher* batcher, void* user_data, const dist_item_options* options,
-                                dist_work** out_work) {
+                                dist_request** out_request) {
   return guard([&]() -> Status {
     DIST_TRY(require(batcher, "dist_batcher_submit", "batcher"));
     DIST_TRY(check_process(unwrap(batcher), "dist_batcher_submit"));
@@ -150,9 +150,9 @@ dist_status dist_batcher_submit(dist_batcher* batcher, void* user_data, const di
     wanted.body.context = user_data;
     DIST_TRY(read_asking(given, "dist_item_options", &wanted));
     Item* item = nullptr;
-    DIST_TRY(
-        unwrap(batcher).submit(wanted, {given.length, given.bytes}, out_work == nullptr ? nullptr : &item));
-    if (out_work != nullptr) *out_work = wrap(item);
+    DIST_TRY(unwrap(batcher).submit(wanted, {given.length, given.bytes},
+                                    out_request == nullptr ? nullptr : &item));
+    if (out_request != nullptr) *out_request = wrap_request(item);
     return kOk;
   });
 }
@@ -229,11 +229,12 @@ void dist_batch_end(dist_batch* batch, std::size_t i, dist_status status) {
   if (Item* const item = item_of(batch, i); item != nullptr) item->end_with(status);
 }
 
-dist_status dist_work_take(dist_work* work, int64_t timeout_ns, void** out_result) {
+dist_status dist_request_take(dist_request* request, int64_t timeout_ns, void** out_result) {
   return guard([&]() -> Status {
-    DIST_TRY(require(work, "dist_work_take", "work"));
-    DIST_TRY(require(out_result, "dist_work_take", "out_result"));
-    HostWork& given = *unwrap(work);
+    DIST_TRY(require(request, "dist_request_take", "request"));
+    DIST_TRY(require(out_result, "dist_request_take", "out_result"));
+    DIST_TRY(require_wait(timeout_ns, "dist_request_take"));
+    HostWork& given = *unwrap(request);
     if (given.memory().forked()) return in_forked_child();
     void* result = nullptr;
     DIST_TRY(given.take(timeout_ns, &result));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cluster_resolver.h: resolvers.
+#include <dist/experimental/rendezvous.h>
 #include <algorithm>
 
 #include "capi/cluster.hpp"
@@ -191,6 +192,7 @@ dist_status dist_cluster_resolver_create_rendezvous(const dist_rendezvous_option
                   dist_rendezvous_options given;
                   DIST_TRY(read_options(rendezvous, &given, "dist_rendezvous_options"));
                   DIST_TRY(require_flag(given.has_rank, "dist_rendezvous_options.has_rank"));
+                  DIST_TRY(require_timeout(given.timeout_ns, "dist_rendezvous_options.timeout_ns"));
                   RendezvousOptions place;
                   if (given.has_rank == 1) place.rank = given.rank;
                   place.size = given.size;

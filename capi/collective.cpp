@@ -24,6 +24,7 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
     return invalid_argument("%s(): options->implementation is %d: use DIST_COMMUNICATION_AUTO, RING or NCCL",
                             name, options.implementation);
   }
+  DIST_TRY(require_timeout(options.timeout_ns, "dist_collective_options.timeout_ns"));
   Replica& self = unwrap(replica);
   if (options.group == nullptr) {
     out->emplace(self.member(options.tag, options.timeout_ns));
@@ -58,7 +59,7 @@ Status begin(Replica& replica, const Member& member, Call& call, const dist_coll
 
 struct Tensors {
   const dist_tensor* in;
-  dist_tensor* out;
+  const dist_tensor* out;
   std::size_t n;
 };
 
@@ -114,8 +115,8 @@ void dist_collective_options_init(dist_collective_options* options, uint32_t str
   init_options(options, struct_size_bytes);
 }
 
-dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
-                            size_t n, const dist_collective_options* options) {
+dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
+                            const dist_tensor* out, size_t n, const dist_collective_options* options) {
   if (options == nullptr && n == 1 && replica != nullptr && in != nullptr && out != nullptr) {
     Replica& self = unwrap(replica);
     if (self.is_here() && self.works().empty() && host_call_here == nullptr) [[likely]] {
@@ -127,7 +128,7 @@ dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist
 }
 
 dist_status dist_reduce_to_root(dist_replica* replica, dist_reduce_op op, int32_t root, const dist_tensor* in,
-                                dist_tensor* out, size_t n, const dist_collective_options* options) {
+                                const dist_tensor* out, size_t n, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_reduce_to_root", Collective::kReduce, {in, out, n},
                           [&](Call& call) {
                             call.op = op;
@@ -136,43 +137,43 @@ dist_status dist_reduce_to_root(dist_replica* replica, dist_reduce_op op, int32_
 }
 
 dist_status dist_reduce_scatter(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
-                                dist_tensor* out, size_t n, const dist_collective_options* options) {
+                                const dist_tensor* out, size_t n, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_reduce_scatter", Collective::kReduceScatter, {in, out, n},
                           [&](Call& call) { call.op = op; });
 }
 
-dist_status dist_all_gather(dist_replica* replica, const dist_tensor* in, dist_tensor* out, size_t n,
+dist_status dist_all_gather(dist_replica* replica, const dist_tensor* in, const dist_tensor* out, size_t n,
                             const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_all_gather", Collective::kAllGather, {in, out, n},
                           kNothingElse);
 }
 
-dist_status dist_gather_to_root(dist_replica* replica, int32_t root, const dist_tensor* in, dist_tensor* out,
-                                size_t n, const dist_collective_options* options) {
+dist_status dist_gather_to_root(dist_replica* replica, int32_t root, const dist_tensor* in,
+                                const dist_tensor* out, size_t n, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_gather_to_root", Collective::kGather, {in, out, n},
                           [&](Call& call) { call.root = root; });
 }
 
-dist_status dist_broadcast(dist_replica* replica, int32_t root, const dist_tensor* in, dist_tensor* out,
+dist_status dist_broadcast(dist_replica* replica, int32_t root, const dist_tensor* in, const dist_tensor* out,
                            size_t n, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_broadcast", Collective::kBroadcast, {in, out, n},
                           [&](Call& call) { call.root = root; });
 }
 
 dist_status dist_scatter_from_root(dist_replica* replica, int32_t root, const dist_tensor* in,
-                                   dist_tensor* out, size_t n, const dist_collective_options* options) {
+                                   const dist_tensor* out, size_t n, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_scatter_from_root", Collective::kScatter, {in, out, n},
                           [&](Call& call) { call.root = root; });
 }
 
-dist_status dist_all_to_all(dist_replica* replica, const dist_tensor* in, dist_tensor* out, size_t n,
+dist_status dist_all_to_all(dist_replica* replica, const dist_tensor* in, const dist_tensor* out, size_t n,
                             const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_all_to_all", Collective::kAllToAll, {in, out, n},
                           kNothingElse);
 }
 
 dist_status dist_scan(dist_replica* replica, dist_reduce_op op, int32_t kind, const dist_tensor* in,
-                      dist_tensor* out, size_t n, const dist_collective_options* options) {
+                      const dist_tensor* out, size_t n, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_scan", Collective::kScan, {in, out, n}, [&](Call& call) {
     call.op = op;
     call.kind = kind;
@@ -180,7 +181,7 @@ dist_status dist_scan(dist_replica* replica, dist_reduce_op op, int32_t kind, co
 }
 
 dist_status dist_permute(dist_replica* replica, int32_t destination, int32_t source, const dist_tensor* in,
-                         dist_tensor* out, size_t n, const dist_collective_options* options) {
+                         const dist_tensor* out, size_t n, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_permute", Collective::kPermute, {in, out, n},
                           [&](Call& call) {
                             call.destination = destination;
@@ -235,8 +236,8 @@ void dist_apply_options_init(dist_apply_options* options, uint32_t struct_size_b
   init_options(options, struct_size_bytes);
 }
 
-dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_tensor* gradients,
-                              dist_tensor* parameters, size_t n, const dist_apply_options* apply,
+dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, const dist_tensor* gradients,
+                              const dist_tensor* parameters, size_t n, const dist_apply_options* apply,
                               const dist_collective_options* options) {
   return with_member(
       replica, options, "dist_reduce_apply",

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // coordinator.h: variables on parameter servers, and closures on workers.
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
 #include <vector>
 
 #include "capi/cluster.hpp"
@@ -47,6 +49,7 @@ void free(Handle* handle) noexcept {
 }
 
 Status make(Strategy& strategy, const dist_coordinator_options& given, Handle** out) {
+  DIST_TRY(require_timeout(given.timeout_ns, "dist_coordinator_options.timeout_ns"));
   Ref<ClusterSpec> cluster;
   DIST_TRY(strategy.cluster_resolver()->spec(&cluster));
   Memory& memory = strategy.memory();
@@ -314,6 +317,7 @@ dist_status dist_coordinator_schedule(dist_coordinator* coordinator, const char*
     dist_schedule_options given;
     DIST_TRY(read_options(options, &given, "dist_schedule_options"));
     DIST_TRY(require_zero(given.reserved, "dist_schedule_options.reserved"));
+    DIST_TRY(require_timeout(given.timeout_ns, "dist_schedule_options.timeout_ns"));
     Ref<RemoteValue> remote;
     DIST_TRY(unwrap(coordinator)
                  .schedule(function, capi::unwrap(arguments), given.timeout_ns, capi::unwrap(given.cancel),
@@ -326,6 +330,7 @@ dist_status dist_coordinator_schedule(dist_coordinator* coordinator, const char*
 dist_status dist_coordinator_join(dist_coordinator* coordinator, int64_t timeout_ns, dist_cancel* cancel) {
   return guard([&]() -> Status {
     DIST_TRY(require(coordinator, "dist_coordinator_join", "coordinator"));
+    DIST_TRY(require_wait(timeout_ns, "dist_coordinator_join"));
     const Coordinator::Use use(unwrap(coordinator));
     return unwrap(coordinator).join(timeout_ns, capi::unwrap(cancel));
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cross_replica.h: reductions, broadcasts, gathers and updates from outside the replicas, and the
 // cross-device operations that perform them.
+#include <dist/tf.h>
 #include <memory_resource>
 #include <vector>
 
@@ -130,6 +131,7 @@ dist_status dist_destination_device(dist_strategy* strategy, const dist_destinat
 namespace {
 
 struct HostUpdate {
+  dist_strategy* strategy;
   dist_update_fn function;
   void* user_data;
   const ReplicaPool* turn;  // the caller's; the function may be called on other threads
@@ -138,10 +140,12 @@ struct HostUpdate {
 dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
   const auto& host = *static_cast<const HostUpdate*>(context);
   const InTurnOf turn(host.turn);
-  return guarded("the update function", [&] { return host.function(copy, wrap(args), host.user_data); });
+  return guarded("the update function",
+                 [&] { return host.function(host.strategy, copy, wrap(args), host.user_data); });
 }
 
 struct HostUpdateValues {
+  dist_strategy* strategy;
   dist_update_values_fn function;
   void* user_data;
 };
@@ -152,7 +156,7 @@ dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwa
   const dist_update_place given{sizeof given, number(place.replica), place.device, place.copy};
   dist_value* result = nullptr;
   const dist_status status = guarded("the update function", [&] {
-    return host.function(&given, wrap(args), wrap(kwargs), &result, host.user_data);
+    return host.function(host.strategy, &given, wrap(args), wrap(kwargs), &result, host.user_data);
   });
   *out_result = unwrap(result);
   return status;
@@ -194,7 +198,7 @@ dist_status dist_update(dist_strategy* strategy, dist_variable* variable, dist_u
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update"));
     BetweenRuns turn;
     DIST_TRY(turn.begin(unwrap(strategy), "dist_update"));
-    const HostUpdate host{fn, user_data, current().turn};
+    const HostUpdate host{strategy, fn, user_data, current().turn};
     return update(unwrap(strategy).cross_replica(), *unwrap(variable), {call_update, &host}, unwrap(args));
   });
 }
@@ -209,7 +213,7 @@ dist_status dist_update_values(dist_strategy* strategy, dist_variable* variable,
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_update_values", "strategy"));
     DIST_TRY(require(variable, "dist_update_values", "variable"));
-    const GivenUpdate given{fn, {fn, user_data}, args, kwargs, options};
+    const GivenUpdate given{fn, {strategy, fn, user_data}, args, kwargs, options};
     UpdateCall call;
     DIST_TRY(read_update(given, "dist_update_values", &call));
     call.variable = unwrap(variable);
@@ -228,7 +232,7 @@ dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_values_fn 
                                  dist_value** out_result) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_update_non_slot", "strategy"));
-    const GivenUpdate given{fn, {fn, user_data}, args, kwargs, options};
+    const GivenUpdate given{fn, {strategy, fn, user_data}, args, kwargs, options};
     UpdateCall call;
     DIST_TRY(read_update(given, "dist_update_non_slot", &call));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_non_slot"));
@@ -247,7 +251,7 @@ dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, 
   return guard([&]() -> Status {
     DIST_TRY(require(replica, "dist_replica_update", "replica"));
     DIST_TRY(require(variable, "dist_replica_update", "variable"));
-    const GivenUpdate given{fn, {fn, user_data}, args, kwargs, options};
+    const GivenUpdate given{fn, {dist_replica_strategy(replica), fn, user_data}, args, kwargs, options};
     UpdateCall call;
     DIST_TRY(read_update(given, "dist_replica_update", &call));
     call.variable = unwrap(variable);
@@ -264,11 +268,11 @@ dist_variable* dist_value_container(const dist_value* value) {
   return value == nullptr ? nullptr : wrap(unwrap(value)->container());
 }
 
-dist_status dist_local_results(dist_strategy* strategy, dist_value* value, dist_value** out_list) {
+dist_status dist_strategy_local_results(dist_strategy* strategy, dist_value* value, dist_value** out_list) {
   return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_local_results", "strategy"));
-    DIST_TRY(require(value, "dist_local_results", "value"));
-    DIST_TRY(require(out_list, "dist_local_results", "out_list"));
+    DIST_TRY(require(strategy, "dist_strategy_local_results", "strategy"));
+    DIST_TRY(require(value, "dist_strategy_local_results", "value"));
+    DIST_TRY(require(out_list, "dist_strategy_local_results", "out_list"));
     DIST_TRY(unwrap(strategy).check_process());
     ValueRef list;
     DIST_TRY(local_results(unwrap(strategy).cross_replica(), *unwrap(value), &list));

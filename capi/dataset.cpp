@@ -54,6 +54,7 @@ InputContext unwrap(const dist_input_context& context) noexcept {
 
 // The host's function in the form that core calls.
 struct HostMaker {
+  dist_strategy* strategy;
   dist_dataset_fn fn;
   void* user_data;
 
@@ -61,7 +62,8 @@ struct HostMaker {
     const dist_input_context given{context.num_input_pipelines, context.input_pipeline_id,
                                    context.num_replicas_in_sync};
     const auto& host = *static_cast<HostMaker*>(maker);
-    return guarded("the dataset function", [&] { return host.fn(&given, out_dataset, host.user_data); });
+    return guarded("the dataset function",
+                   [&] { return host.fn(host.strategy, &given, out_dataset, host.user_data); });
   }
 };
 
@@ -135,8 +137,8 @@ dist_status dist_dataset_create_from_callback(dist_strategy* strategy, dist_sour
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  return Dataset::create_from_callback(self.memory(), self.readers(), fn, user_data, release,
-                                                       wanted, out);
+                  return Dataset::create_from_callback(self.memory(), self.readers(), strategy, fn, user_data,
+                                                       release, wanted, out);
                 });
 }
 
@@ -149,8 +151,8 @@ dist_status dist_dataset_create_from_files(dist_strategy* strategy, const char* 
                   DIST_TRY(require(names, kCall, "names"));
                   DIST_TRY(check_list(names, n, kCall, "names"));
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  return Dataset::create_from_files(self.memory(), self.readers(), {names, n}, fn, user_data,
-                                                    release, wanted, out);
+                  return Dataset::create_from_files(self.memory(), self.readers(), {names, n}, strategy, fn,
+                                                    user_data, release, wanted, out);
                 });
 }
 
@@ -161,7 +163,7 @@ dist_status dist_dataset_create_from_function(dist_strategy* strategy, dist_data
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  HostMaker host{fn, user_data};
+                  HostMaker host{strategy, fn, user_data};
                   const DatasetMaker maker(HostMaker::call, &host);
                   const bool may_replicate = self.layout() == DIST_STRATEGY_MIRRORED &&
                                              self.kind() != DIST_STRATEGY_MULTI_WORKER_MIRRORED;
@@ -274,7 +276,7 @@ dist_status dist_iterator_next(dist_iterator* iterator, dist_value** out_batch) 
 }
 
 dist_status dist_iterator_next_optional(dist_iterator* iterator, dist_value** out_batch) {
-  return next(iterator, "dist_iterator_next_optional", out_batch, next_batch_if_any);
+  return next(iterator, "dist_iterator_next_optional", out_batch, next_batch_or_rest);
 }
 
 dist_status dist_dataset_reduce(dist_dataset* dataset, dist_value* initial, dist_dataset_reduce_fn fn,

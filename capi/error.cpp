@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // error.h: the version, errors, and names for the constants of types.h.
+#include <dist/experimental/links.h>
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -14,9 +15,7 @@
 using namespace dist;
 using namespace dist::capi;
 
-int32_t dist_version(void) {
-  return DIST_VERSION_MAJOR * 10000 + DIST_VERSION_MINOR * 100 + DIST_VERSION_PATCH;
-}
+int32_t dist_version(void) { return DIST_VERSION; }
 
 namespace {
 

@@ -75,6 +75,13 @@ inline const HostWork* unwrap(const dist_work* handle) noexcept {
   return reinterpret_cast<const HostWork*>(handle);
 }
 inline dist_work* wrap(HostWork* work) noexcept { return reinterpret_cast<dist_work*>(work); }
+inline HostWork* unwrap(dist_request* handle) noexcept { return reinterpret_cast<HostWork*>(handle); }
+inline const HostWork* unwrap(const dist_request* handle) noexcept {
+  return reinterpret_cast<const HostWork*>(handle);
+}
+inline dist_request* wrap_request(HostWork* request) noexcept {
+  return reinterpret_cast<dist_request*>(request);
+}
 inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }
 inline const Value* unwrap(const dist_value* handle) noexcept {
   return reinterpret_cast<const Value*>(handle);
@@ -130,11 +137,19 @@ inline Status require_zero(int32_t reserved, const char* field) noexcept {
 inline Status require_flag(int32_t flag, const char* field) noexcept {
   return flag == 0 || flag == 1 ? kOk : invalid_argument("%s is %d, but must be 0 or 1", field, flag);
 }
-// Checks the timeout of a whole run.
+// Checks a timeout in an option struct.
 inline Status require_timeout(int64_t timeout_ns, const char* field) noexcept {
-  if (timeout_ns >= 0) return kOk;
-  return invalid_argument("%s is %lld, but must be 0 (no timeout) or more", field,
-                          static_cast<long long>(timeout_ns));
+  if (timeout_ns >= DIST_NO_TIMEOUT) return kOk;
+  return invalid_argument(
+      "%s is %lld, but must be a number of nanoseconds, 0 (the default) or -1 (no timeout)", field,
+      static_cast<long long>(timeout_ns));
+}
+// Checks a timeout that is a parameter of a function that waits.
+inline Status require_wait(int64_t timeout_ns, const char* call) noexcept {
+  if (timeout_ns >= DIST_NO_TIMEOUT) return kOk;
+  return invalid_argument(
+      "%s(): timeout_ns is %lld, but must be a number of nanoseconds, 0 (do not wait) or -1 (no timeout)",
+      call, static_cast<long long>(timeout_ns));
 }
 
 // No version will have larger options or rows. A larger struct_size means that the struct was not

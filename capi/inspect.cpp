@@ -68,16 +68,17 @@ dist_straggler to_public(const Straggler& row) noexcept {
 
 }  // namespace
 
-dist_status dist_write_trace(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
-  return write(strategy, fn, user_data, "dist_write_trace", [](Strategy& self, TextOut& out) {
+dist_status dist_strategy_write_trace(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
+  return write(strategy, fn, user_data, "dist_strategy_write_trace", [](Strategy& self, TextOut& out) {
     std::pmr::vector<SpanTrace> beside(&self.memory());
     if (const Ref<Coordinator> coordinator = coordinator_of(self)) beside.push_back(coordinator->trace());
     write_chrome_trace(Snapshot(self.recorder(), self.memory()), beside, out);
   });
 }
 
-dist_status dist_write_metrics(dist_strategy* strategy, const char* name, dist_text_fn fn, void* user_data) {
-  return write(strategy, fn, user_data, "dist_write_metrics", [&](Strategy& self, TextOut& out) {
+dist_status dist_strategy_write_metrics(dist_strategy* strategy, const char* name, dist_text_fn fn,
+                                        void* user_data) {
+  return write(strategy, fn, user_data, "dist_strategy_write_metrics", [&](Strategy& self, TextOut& out) {
     write_metrics(self.recorder(), {name, kVersion, kernel_targets()[0], self.memory().held()}, out);
     if (const Ref<Coordinator> coordinator = coordinator_of(self)) {
       write_metrics(coordinator->numbers(), name, out);
@@ -87,25 +88,25 @@ dist_status dist_write_metrics(dist_strategy* strategy, const char* name, dist_t
   });
 }
 
-dist_status dist_explain(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
-  return write(strategy, fn, user_data, "dist_explain", [](Strategy& self, TextOut& out) {
+dist_status dist_strategy_explain(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
+  return write(strategy, fn, user_data, "dist_strategy_explain", [](Strategy& self, TextOut& out) {
     out.add("libdist %s: ", kVersion);
     explain(self, out);
   });
 }
 
-dist_status dist_stragglers(dist_strategy* strategy, dist_straggler* out, size_t row_bytes, size_t capacity,
-                            size_t* out_n) {
+dist_status dist_strategy_stragglers(dist_strategy* strategy, dist_straggler* out, size_t row_bytes,
+                                     size_t capacity, size_t* out_n) {
   return guard([&]() -> Status {
-    DIST_TRY(check(strategy, "dist_stragglers"));
-    DIST_TRY(require(out_n, "dist_stragglers", "out_n"));
+    DIST_TRY(check(strategy, "dist_strategy_stragglers"));
+    DIST_TRY(require(out_n, "dist_strategy_stragglers", "out_n"));
     if (capacity != 0) {
-      DIST_TRY(require(out, "dist_stragglers", "out"));
-      DIST_TRY(check_list(out, capacity, most_of<char>() / std::max<size_t>(row_bytes, 1), "dist_stragglers",
-                          "out", "capacity"));
+      DIST_TRY(require(out, "dist_strategy_stragglers", "out"));
+      DIST_TRY(check_list(out, capacity, most_of<char>() / std::max<size_t>(row_bytes, 1),
+                          "dist_strategy_stragglers", "out", "capacity"));
       if (row_bytes < sizeof(int64_t) || row_bytes > kMostOptionBytes) {
-        return invalid_argument("dist_stragglers(): row_bytes is %zu, but must be sizeof(dist_straggler)",
-                                row_bytes);
+        return invalid_argument(
+            "dist_strategy_stragglers(): row_bytes is %zu, but must be sizeof(dist_straggler)", row_bytes);
       }
     }
     Strategy& self = unwrap(strategy);

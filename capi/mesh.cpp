@@ -269,7 +269,7 @@ Status read_both(const dist_partition* from, const dist_partition* to, const cha
 void dist_halo_init(dist_halo* halo, uint32_t struct_size_bytes) { init_options(halo, struct_size_bytes); }
 
 dist_status dist_halo_exchange(dist_replica* device, const dist_tensor* in, const dist_halo* halo,
-                               dist_tensor* out, const dist_collective_options* options) {
+                               const dist_tensor* out, const dist_collective_options* options) {
   constexpr const char* kCall = "dist_halo_exchange";
   return with_member(device, options, kCall,
                      [&](const Member& member, const dist_collective_options& given) -> Status {
@@ -283,7 +283,8 @@ dist_status dist_halo_exchange(dist_replica* device, const dist_tensor* in, cons
 }
 
 dist_status dist_reshard(dist_replica* device, const dist_partition* from, const dist_partition* to,
-                         const dist_tensor* in, dist_tensor* out, const dist_collective_options* options) {
+                         const dist_tensor* in, const dist_tensor* out,
+                         const dist_collective_options* options) {
   constexpr const char* kCall = "dist_reshard";
   return with_member(device, options, kCall,
                      [&](const Member& member, const dist_collective_options& given) -> Status {

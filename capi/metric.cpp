@@ -101,7 +101,8 @@ void dist_metric_destroy(dist_metric* metric) {
 }
 
 dist_status dist_average_loss(dist_replica* replica, const dist_tensor* per_example_loss,
-                              const dist_tensor* sample_weight, int64_t global_batch_size, dist_tensor* out) {
+                              const dist_tensor* sample_weight, int64_t global_batch_size,
+                              const dist_tensor* out) {
   return guard([&]() -> Status {
     DIST_TRY(require(per_example_loss, "dist_average_loss", "per_example_loss"));
     DIST_TRY(require(out, "dist_average_loss", "out"));
@@ -111,7 +112,8 @@ dist_status dist_average_loss(dist_replica* replica, const dist_tensor* per_exam
   });
 }
 
-dist_status dist_scale_regularization_loss(dist_replica* replica, const dist_tensor* loss, dist_tensor* out) {
+dist_status dist_scale_regularization_loss(dist_replica* replica, const dist_tensor* loss,
+                                           const dist_tensor* out) {
   return guard([&]() -> Status {
     DIST_TRY(require(loss, "dist_scale_regularization_loss", "loss"));
     DIST_TRY(require(out, "dist_scale_regularization_loss", "out"));

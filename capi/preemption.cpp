@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // preemption.h: saving a checkpoint before a job loses a machine.
 #include "core/strategy/preemption.hpp"
+#include <dist/experimental/preemption.h>
 
 #include <memory_resource>
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rpc.h: remote procedure calls.
+#include <dist/experimental/rpc.h>
 #include "capi/guard.hpp"
 #include "capi/host_function.hpp"
 #include "capi/options.hpp"
@@ -36,6 +37,7 @@ Status read_call(const dist_rpc_call_options* options, RpcCallOptions* out) noex
   dist_rpc_call_options given;
   DIST_TRY(read_options(options, &given, "dist_rpc_call_options"));
   DIST_TRY(require_zero(given.reserved, "dist_rpc_call_options.reserved"));
+  DIST_TRY(require_timeout(given.timeout_ns, "dist_rpc_call_options.timeout_ns"));
   *out = {given.timeout_ns, capi::unwrap(given.cancel), nullptr};
   return kOk;
 }
@@ -126,6 +128,7 @@ dist_status dist_rpc_client_create(const char* rpc_layer, const char* address,
     dist_rpc_client_options given;
     DIST_TRY(read_options(options, &given, "dist_rpc_client_options"));
     DIST_TRY(require_zero(given.reserved, "dist_rpc_client_options.reserved"));
+    DIST_TRY(require_timeout(given.timeout_ns, "dist_rpc_client_options.timeout_ns"));
     Ref<Memory> memory;
     DIST_TRY(create_memory(given.allocator, "dist_rpc_client_options.allocator", &memory));
     Ref<GrpcCalls> calls;
@@ -195,6 +198,7 @@ dist_status dist_remote_value_get(dist_remote_value* remote, int64_t timeout_ns,
   return guard([&]() -> Status {
     DIST_TRY(require(remote, kCall, "remote"));
     DIST_TRY(require(out_value, kCall, "out_value"));
+    DIST_TRY(require_wait(timeout_ns, kCall));
     ValueRef value;
     DIST_TRY(unwrap(remote)->get(timeout_ns, &value));
     *out_value = wrap(value.take());

@@ -43,13 +43,13 @@ dist_status call_merge(Value& args, Value** out_result, void* context) {
   return status;
 }
 
-// The parts of a dist_parallel_for(), which several threads run.
+// The parts of a dist_replica_parallel_for(), which several threads run.
 class RangeParts {
  public:
   RangeParts(dist_range_fn function, void* user_data) noexcept : function_(function), user_data_(user_data) {}
 
   void call(int64_t first, int64_t last) {
-    const HostCall inside("a part of dist_parallel_for()", HostCall::Refuses::kWaits);
+    const HostCall inside("a part of dist_replica_parallel_for()", HostCall::Refuses::kWaits);
     if (guarded_void("the range function", [&] { function_(first, last, user_data_); })) return;
     if (!failed_.exchange(true, std::memory_order_relaxed)) why_ = last_error();
   }
@@ -168,11 +168,11 @@ dist_strategy* dist_replica_strategy(const dist_replica* replica) {
   return replica == nullptr ? nullptr : wrap(unwrap(replica).pool().owner());
 }
 
-dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end, int64_t grain,
-                              dist_range_fn fn, void* user_data) {
+dist_status dist_replica_parallel_for(dist_replica* replica, int64_t begin, int64_t end, int64_t grain,
+                                      dist_range_fn fn, void* user_data) {
   return guard([&]() -> Status {
-    DIST_TRY(require(replica, "dist_parallel_for", "replica"));
-    if (fn == nullptr) return invalid_argument("dist_parallel_for(): fn is NULL");
+    DIST_TRY(require(replica, "dist_replica_parallel_for", "replica"));
+    if (fn == nullptr) return invalid_argument("dist_replica_parallel_for(): fn is NULL");
     RangeParts parts{fn, user_data};
     DIST_TRY(unwrap(replica).parallel_for(begin, end, grain,
                                           [&](int64_t first, int64_t last) { parts.call(first, last); }));

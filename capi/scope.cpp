@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scope.h: the current strategy and replica of a thread.
 #include "core/strategy/scope.hpp"
+#include <dist/tf.h>
 
 #include "capi/guard.hpp"
 #include "core/strategy/colocate.hpp"

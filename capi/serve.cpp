@@ -41,7 +41,10 @@ Status read_instances_options(const dist_instances_options* options, Instances::
                             static_cast<long long>(given.max_queued), static_cast<long long>(kMostQueued));
   }
   DIST_TRY(require_zero(given.reserved, "dist_instances_options.reserved"));
-  DIST_TRY(require_timeout(given.stuck_ns, "dist_instances_options.stuck_ns"));
+  if (given.stuck_ns < 0) {
+    return invalid_argument("dist_instances_options.stuck_ns is %lld, but must be 0 (never) or more",
+                            static_cast<long long>(given.stuck_ns));
+  }
   if (given.max_replaced < 0) {
     return invalid_argument("dist_instances_options.max_replaced is %d, but must be 1 or more, or 0 for 4",
                             given.max_replaced);
@@ -98,6 +101,7 @@ dist_status dist_instances_open(dist_strategy* strategy, const dist_instances_op
 dist_status dist_instances_close(dist_strategy* strategy, int64_t timeout_ns) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_instances_close", "strategy"));
+    DIST_TRY(require_wait(timeout_ns, "dist_instances_close"));
     DIST_TRY(unwrap(strategy).check_process());
     Instances* const instances = unwrap(strategy).known_instances();
     return instances == nullptr ? kOk : instances->close(timeout_ns);
@@ -126,7 +130,7 @@ dist_status dist_replica_check(dist_replica* replica) {
 }
 
 dist_status dist_submit(dist_strategy* strategy, dist_replica_fn fn, void* user_data,
-                        const dist_submit_options* options, dist_work** out_work) {
+                        const dist_submit_options* options, dist_request** out_request) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_submit", "strategy"));
     if (fn == nullptr) return invalid_argument("dist_submit(): fn is NULL");
@@ -140,14 +144,74 @@ dist_status dist_submit(dist_strategy* strategy, dist_replica_fn fn, void* user_
     Instances& instances = unwrap(strategy).instances();
     DIST_TRY(instances.open_once("dist_submit"));
     Request* request = nullptr;
-    DIST_TRY(instances.submit(wanted, out_work == nullptr ? nullptr : &request));
-    if (out_work != nullptr) *out_work = wrap(request);
+    DIST_TRY(instances.submit(wanted, out_request == nullptr ? nullptr : &request));
+    if (out_request != nullptr) *out_request = wrap_request(request);
     return kOk;
   });
 }
 
-void* dist_work_user_data(const dist_work* work) {
-  return work == nullptr ? nullptr : unwrap(work)->user_data();
+namespace {
+
+template <class Body>
+dist_status on_request(dist_request* request, const char* name, Body&& body) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(request, name, "request"));
+    HostWork& known = *unwrap(request);
+    if (known.memory().forked()) return in_forked_child();
+    return body(known);
+  });
+}
+
+}  // namespace
+
+dist_status dist_request_test(dist_request* request, int32_t* out_done) {
+  return on_request(request, "dist_request_test", [&](HostWork& known) -> Status {
+    DIST_TRY(require(out_done, "dist_request_test", "out_done"));
+    bool ended = false;
+    DIST_TRY(known.test(&ended));
+    *out_done = ended ? 1 : 0;
+    return kOk;
+  });
+}
+
+dist_status dist_request_wait(dist_request* request, int64_t timeout_ns) {
+  return on_request(request, "dist_request_wait", [&](HostWork& known) -> Status {
+    DIST_TRY(require_wait(timeout_ns, "dist_request_wait"));
+    return known.wait(timeout_ns);
+  });
+}
+
+dist_status dist_request_wait_any(dist_request* const* requests, size_t n, int64_t timeout_ns,
+                                  size_t* out_index) {
+  constexpr const char* kCall = "dist_request_wait_any";
+  return guard([&]() -> Status {
+    if (n == 0) return invalid_argument("%s(): n is 0, but must be at least 1", kCall);
+    DIST_TRY(require(requests, kCall, "requests"));
+    DIST_TRY(check_list(requests, n, kCall, "requests"));
+    DIST_TRY(require(out_index, kCall, "out_index"));
+    DIST_TRY(require_wait(timeout_ns, kCall));
+    for (std::size_t i = 0; i < n; ++i) {
+      if (requests[i] == nullptr) return invalid_argument("%s(): requests[%zu] is NULL", kCall, i);
+      if (unwrap(requests[i])->memory().forked()) return in_forked_child();
+    }
+    auto* const all = reinterpret_cast<HostWork* const*>(requests);
+    return all[0]->wait_any(all, n, timeout_ns, out_index);
+  });
+}
+
+dist_status dist_request_cancel(dist_request* request) {
+  return on_request(request, "dist_request_cancel", [](HostWork& known) -> Status {
+    known.cancel();
+    return kOk;
+  });
+}
+
+void* dist_request_user_data(const dist_request* request) {
+  return request == nullptr ? nullptr : unwrap(request)->user_data();
+}
+
+void dist_request_destroy(dist_request* request) {
+  if (request != nullptr) unwrap(request)->close();
 }
 
 dist_status dist_completions_create(const dist_allocator* allocator, dist_completions** out_completions) {
@@ -161,17 +225,19 @@ dist_status dist_completions_create(const dist_allocator* allocator, dist_comple
   });
 }
 
-dist_status dist_completions_next(dist_completions* completions, int64_t timeout_ns, dist_work** out_work) {
+dist_status dist_completions_next(dist_completions* completions, int64_t timeout_ns,
+                                  dist_request** out_request) {
   return guard([&]() -> Status {
     DIST_TRY(require(completions, "dist_completions_next", "completions"));
-    DIST_TRY(require(out_work, "dist_completions_next", "out_work"));
+    DIST_TRY(require(out_request, "dist_completions_next", "out_request"));
+    DIST_TRY(require_wait(timeout_ns, "dist_completions_next"));
     DIST_TRY(check_process(*completions_of(completions), "dist_completions_next"));
     if (timeout_ns != 0 && current().replica != nullptr) {
       return failed_precondition(
           "dist_completions_next(): timeout_ns must be 0 inside a replica's function, because waiting there "
           "could block the requests");
     }
-    *out_work = wrap(completions_of(completions)->next(timeout_ns));
+    *out_request = wrap_request(completions_of(completions)->next(timeout_ns));
     return kOk;
   });
 }

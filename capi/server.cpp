@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // server.h: the tasks that work for a coordinator.
+#include <dist/experimental/server.h>
 #include <vector>
 
 #include "capi/cluster.hpp"
@@ -51,6 +52,7 @@ Status read(const dist_server_options* options, dist_server_options* out) noexce
 
 Status make(const dist_server_options& given, const char* job, int32_t index, const char* address,
             dist_server** out) {
+  DIST_TRY(require_timeout(given.start_timeout_ns, "dist_server_options.start_timeout_ns"));
   Ref<Memory> memory;
   DIST_TRY(create_memory(given.allocator, "dist_server_options.allocator", &memory));
   Ref<TaskServer> made;
@@ -160,6 +162,7 @@ const char* dist_server_target(const dist_server* server) {
 dist_status dist_server_join(dist_server* server, int64_t timeout_ns, dist_cancel* cancel) {
   return guard([&]() -> Status {
     DIST_TRY(require(server, "dist_server_join", "server"));
+    DIST_TRY(require_wait(timeout_ns, "dist_server_join"));
     return unwrap(server)->join(timeout_ns, capi::unwrap(cancel));
   });
 }

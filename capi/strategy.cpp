@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // strategy.h: strategies.
 #include "core/strategy/strategy.hpp"
+#include "core/collective/call.hpp"
 
 #include <span>
 
@@ -43,18 +44,63 @@ Status read_executor(const dist_executor* executor, Executor* out) noexcept {
   return kOk;
 }
 
+Status read_cpu(const dist_cpu_options* options, StrategyOptions* out) noexcept {
+  dist_cpu_options given;
+  DIST_TRY(read_options(options, &given, "dist_cpu_options"));
+  DIST_TRY(require_zero(given.reserved, "dist_cpu_options.reserved"));
+  DIST_TRY(require_flag(given.move_host_threads, "move_host_threads"));
+  DIST_TRY(check_list(given.cpus, given.num_cpus, "dist_strategy_create", "options->cpu->cpus",
+                      "options->cpu->num_cpus"));
+  out->placement = given.placement;
+  out->cpus = {given.cpus, given.num_cpus};
+  out->stack_bytes = given.stack_size_bytes;
+  out->budget = unwrap(given.budget);
+  out->move_host_threads = given.move_host_threads == 1;
+  return kOk;
+}
+
+Status read_host(const dist_host_options* options, StrategyOptions* out) noexcept {
+  dist_host_options given;
+  DIST_TRY(read_options(options, &given, "dist_host_options"));
+  DIST_TRY(require_flag(given.helper_threads, "helper_threads"));
+  DIST_TRY(require_flag(given.late_destroys, "late_destroys"));
+  out->helper_threads = given.helper_threads == 1;
+  out->allocator = given.allocator;
+  out->host = {given.log, given.log_user_data, given.clock, given.clock_user_data};
+  out->recorded_events = given.recorded_events;
+  out->late_destroys = given.late_destroys == 1;
+  return read_executor(given.executor, &out->executor);
+}
+
 // The strategy copies the names of the axes.
-Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes, MeshOptions* out) noexcept {
-  DIST_TRY(check_list(options.axes, options.num_axes, "dist_strategy_create", "options->axes",
-                      "options->num_axes"));
-  if (options.num_axes > DIST_MAX_NDIM) {
-    return invalid_argument("num_axes is %zu, but must be at most %d", options.num_axes, DIST_MAX_NDIM);
+Status read_mesh(const dist_mesh_options* options, std::span<MeshAxis> axes, MeshOptions* out) noexcept {
+  dist_mesh_options given;
+  DIST_TRY(read_options(options, &given, "dist_mesh_options"));
+  DIST_TRY(check_list(given.axes, given.num_axes, "dist_strategy_create", "options->mesh->axes",
+                      "options->mesh->num_axes"));
+  if (given.num_axes > DIST_MAX_NDIM) {
+    return invalid_argument("num_axes is %zu, but must be at most %d", given.num_axes, DIST_MAX_NDIM);
   }
-  DIST_TRY(require_flag(options.use_spmd_partitioning, "use_spmd_partitioning"));
-  for (std::size_t i = 0; i < options.num_axes; ++i) axes[i] = {options.axes[i].name, options.axes[i].size};
-  out->assignment = const_cast<DeviceAssignment*>(unwrap(options.device_assignment));
-  out->axes = axes.first(options.num_axes);
-  out->spmd = options.use_spmd_partitioning == 1;
+  DIST_TRY(require_flag(given.use_spmd_partitioning, "use_spmd_partitioning"));
+  for (std::size_t i = 0; i < given.num_axes; ++i) axes[i] = {given.axes[i].name, given.axes[i].size};
+  out->assignment = const_cast<DeviceAssignment*>(unwrap(given.device_assignment));
+  out->axes = axes.first(given.num_axes);
+  out->spmd = given.use_spmd_partitioning == 1;
+  return kOk;
+}
+
+Status read_worker(const dist_worker_options* options, StrategyOptions* out) noexcept {
+  dist_worker_options given;
+  DIST_TRY(read_options(options, &given, "dist_worker_options"));
+  DIST_TRY(require_zero(given.reserved, "dist_worker_options.reserved"));
+  DIST_TRY(check_list(given.replicas_of_workers, given.num_workers, "dist_strategy_create",
+                      "options->worker->replicas_of_workers", "options->worker->num_workers"));
+  out->transport = given.transport;
+  out->cluster_resolver = unwrap(given.cluster_resolver);
+  out->network = unwrap(given.network);
+  out->replicas_of_workers = {given.replicas_of_workers, given.num_workers};
+  out->staging_bytes = given.staging_bytes;
+  out->reform = given.reform;
   return kOk;
 }
 
@@ -85,6 +131,22 @@ void dist_executor_init(dist_executor* executor, uint32_t struct_size_bytes) {
   init_options(executor, struct_size_bytes);
 }
 
+void dist_cpu_options_init(dist_cpu_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+void dist_host_options_init(dist_host_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+void dist_mesh_options_init(dist_mesh_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+void dist_worker_options_init(dist_worker_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
 void dist_strategy_options_init(dist_strategy_options* options, uint32_t struct_size_bytes) {
   init_options(options, struct_size_bytes);
 }
@@ -95,8 +157,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
-    DIST_TRY(require_flag(given.late_destroys, "late_destroys"));
-    DIST_TRY(require_flag(given.move_host_threads, "move_host_threads"));
+    DIST_TRY(require_timeout(given.timeout_ns, "dist_strategy_options.timeout_ns"));
     DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
                         "options->num_devices"));
     StrategyOptions wanted;
@@ -104,37 +165,18 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.kind = given.kind;
     wanted.num_replicas = given.num_replicas;
     wanted.threads = given.threads;
-    wanted.placement = given.placement;
+    wanted.numerics = given.numerics;
     wanted.timeout_ns = given.timeout_ns;
-    wanted.allocator = given.allocator;
     wanted.async_bytes = given.async_bytes;
-    wanted.host = {given.log, given.log_user_data, given.clock, given.clock_user_data};
     wanted.devices = {given.devices, given.num_devices};
     wanted.parameter_device = given.parameter_device;
-    wanted.stack_bytes = given.stack_size_bytes;
-    wanted.numerics = given.numerics;
     DIST_TRY(read_communication(given.communication, &wanted.communication));
     wanted.cross_device = unwrap(given.cross_device);
-    wanted.cluster_resolver = unwrap(given.cluster_resolver);
-    DIST_TRY(check_list(given.replicas_of_workers, given.num_workers, "dist_strategy_create",
-                        "options->replicas_of_workers", "options->num_workers"));
-    wanted.network = unwrap(given.network);
-    wanted.transport = given.transport;
-    wanted.reform = given.reform;
-    wanted.staging_bytes = given.staging_bytes;
-    wanted.replicas_of_workers = {given.replicas_of_workers, given.num_workers};
-    DIST_TRY(
-        check_list(given.cpus, given.num_cpus, "dist_strategy_create", "options->cpus", "options->num_cpus"));
-    wanted.cpus = {given.cpus, given.num_cpus};
-    wanted.budget = unwrap(given.budget);
-    DIST_TRY(read_executor(given.executor, &wanted.executor));
-    DIST_TRY(require_flag(given.helper_threads, "helper_threads"));
-    wanted.helper_threads = given.helper_threads == 1;
-    wanted.move_host_threads = given.move_host_threads == 1;
-    wanted.recorded_events = given.recorded_events;
-    wanted.late_destroys = given.late_destroys == 1;
     DIST_TRY(read_functions(given, &wanted.functions));
-    DIST_TRY(read_mesh(given, axes, &wanted.mesh));
+    DIST_TRY(read_cpu(given.cpu, &wanted));
+    DIST_TRY(read_host(given.host, &wanted));
+    DIST_TRY(read_mesh(given.mesh, axes, &wanted.mesh));
+    DIST_TRY(read_worker(given.worker, &wanted));
     Ref<ClusterResolver> met;
     DIST_TRY(meet_workers(wanted, &met));
     if (met) wanted.cluster_resolver = met.get();
@@ -150,7 +192,9 @@ dist_status dist_strategy_destroy(dist_strategy* strategy) {
 }
 
 dist_status dist_strategy_shutdown(dist_strategy* strategy, int64_t timeout_ns) {
-  return Strategy::shut_down(reinterpret_cast<Strategy*>(strategy), timeout_ns).code();
+  const Status valid = require_wait(timeout_ns, "dist_strategy_shutdown");
+  return valid.ok() ? Strategy::shut_down(reinterpret_cast<Strategy*>(strategy), timeout_ns).code()
+                    : valid.code();
 }
 
 int32_t dist_strategy_num_replicas(const dist_strategy* strategy) {
@@ -211,6 +255,7 @@ dist_status dist_strategy_query(const dist_strategy* strategy, dist_strategy_pro
     all.generation = static_cast<int32_t>(change.generation);
     all.num_joined = change.num_joined;
     all.num_left = change.num_left;
+    all.max_contributions = static_cast<int32_t>(most_contributions(all.num_replicas));
     return write_struct(all, out_properties, "dist_strategy_properties");
   });
 }

@@ -15,7 +15,7 @@ inline Completions* completions_of(dist_completions* handle) noexcept {
 }
 
 inline void call_done(HostWork& work, void (*function)(), void* user_data) {
-  (void)survived([&] { reinterpret_cast<dist_done_fn>(function)(wrap(&work), user_data); });
+  (void)survived([&] { reinterpret_cast<dist_done_fn>(function)(wrap_request(&work), user_data); });
 }
 
 // The reason why read_asking() fails.
@@ -33,8 +33,9 @@ inline void call_done(HostWork& work, void (*function)(), void* user_data) {
 // struct.
 template <class Options>
 Status read_asking(const Options& given, const char* name, Submission* out) noexcept {
-  if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX || given.timeout_ns < 0 ||
-      (given.completions != nullptr && given.done != nullptr)) [[unlikely]]
+  if (given.priority < DIST_PRIORITY_MIN || given.priority > DIST_PRIORITY_MAX ||
+      given.timeout_ns < DIST_NO_TIMEOUT || (given.completions != nullptr && given.done != nullptr))
+      [[unlikely]]
     return bad_asking(given.priority, given.timeout_ns, name);
   out->priority = given.priority;
   out->timeout_ns = given.timeout_ns;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "capi/guard.hpp"
+#include "core/base/tensor.hpp"
 #include "core/strategy/scope.hpp"
 #include "core/strategy/values.hpp"
 #include "core/value/composite.hpp"
@@ -24,6 +25,7 @@ Status unwrap_items(dist_value* const* items, size_t n, const char* call,
 }
 
 struct HostComponents {
+  dist_strategy* strategy;
   dist_value_fn function;
   void* user_data;
 };
@@ -32,8 +34,9 @@ dist_status call_component(GlobalReplica replica, int32_t num_replicas, Value** 
   const auto& host = *static_cast<const HostComponents*>(context);
   const dist_value_context value_context{number(replica), num_replicas};
   dist_value* value = nullptr;
-  const dist_status status =
-      guarded("the value function", [&] { return host.function(&value_context, &value, host.user_data); });
+  const dist_status status = guarded("the value function", [&] {
+    return host.function(host.strategy, &value_context, &value, host.user_data);
+  });
   *out_value = unwrap(value);
   return status;
 }
@@ -170,7 +173,7 @@ dist_status dist_values_from_function(dist_strategy* strategy, dist_value_fn fn,
   return create(strategy, out_value, "dist_values_from_function", [&](Memory&, ValueRef* out) -> Status {
     if (fn == nullptr) return invalid_argument("dist_values_from_function(): fn is NULL");
     const CallInProgress here(unwrap(strategy), "dist_values_from_function");
-    HostComponents host{fn, user_data};
+    HostComponents host{strategy, fn, user_data};
     return values_from_function(unwrap(strategy), {call_component, &host}, out);
   });
 }
@@ -235,4 +238,20 @@ dist_status dist_value_to_dlpack(dist_value* value, DLManagedTensor** out_manage
     DIST_TRY(require(out_managed, "dist_value_to_dlpack", "out_managed"));
     return to_dlpack(*unwrap(value), out_managed);
   });
+}
+
+size_t dist_dtype_size(dist_dtype dtype) { return dtype_size(dtype); }
+
+int64_t dist_tensor_num_elements(const dist_tensor* tensor) {
+  if (tensor == nullptr || tensor->ndim < 0 || (tensor->ndim > 0 && tensor->shape == nullptr)) return -1;
+  int64_t elements = 1;
+  bool empty = false;
+  bool fits = true;
+  for (int32_t i = 0; i < tensor->ndim; ++i) {
+    if (tensor->shape[i] < 0) return -1;
+    empty = empty || tensor->shape[i] == 0;
+    fits = fits && !__builtin_mul_overflow(elements, tensor->shape[i], &elements);
+  }
+  if (empty) return 0;
+  return fits ? elements : -1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // variable.h: variables, outside and inside replicas.
 #include "core/value/variable.hpp"
+#include <dist/tf.h>
 
 #include "capi/collective.hpp"
 #include "core/base/tensor.hpp"
@@ -19,8 +20,9 @@ namespace {
 // The initial value: a host function or a tensor.
 class HostInitial {
  public:
-  HostInitial(const dist_tensor* tensor, const dist_variable_options& options) noexcept
-      : function_(options.initial_fn), user_data_(options.initial_user_data) {
+  HostInitial(dist_strategy* strategy, const dist_tensor* tensor,
+              const dist_variable_options& options) noexcept
+      : strategy_(strategy), function_(options.initial_fn), user_data_(options.initial_user_data) {
     value_.tensor = tensor;
     value_.call = call;
     value_.context = this;
@@ -42,11 +44,13 @@ class HostInitial {
   static dist_status call(const InitialValue& self, Value** out_value) {
     const auto& host = *static_cast<const HostInitial*>(self.context);
     dist_value* given = nullptr;
-    const dist_status status = guarded("initial_fn", [&] { return host.function_(&given, host.user_data_); });
+    const dist_status status =
+        guarded("initial_fn", [&] { return host.function_(host.strategy_, &given, host.user_data_); });
     *out_value = unwrap(given);
     return status;
   }
 
+  dist_strategy* strategy_;
   dist_initial_fn function_;
   void* user_data_;
   InitialValue value_;
@@ -104,6 +108,7 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
     dist_collective_options given;
     DIST_TRY(read_collective(options, &given));
     DIST_TRY(require_plain(given, name));
+    DIST_TRY(require_timeout(given.timeout_ns, "dist_collective_options.timeout_ns"));
     DIST_TRY(check_numerics(given.numerics));
     CrossReplica context = unwrap(dist_replica_strategy(replica)).cross_replica();
     if (given.numerics != 0) context.numerics = given.numerics;
@@ -126,7 +131,7 @@ dist_status dist_variable_create(dist_strategy* strategy, const dist_tensor* ini
     dist_variable_options given;
     VariableOptions wanted;
     DIST_TRY(read_variable_options(options, &given, &wanted));
-    const HostInitial first(initial, given);
+    const HostInitial first(strategy, initial, given);
     DIST_TRY(first.check("dist_variable_create"));
     BetweenRuns turn;
     DIST_TRY(turn.begin_among_workers(unwrap(strategy), "dist_variable_create"));
@@ -152,7 +157,7 @@ dist_status dist_replica_variable(dist_replica* replica, const char* name, const
     DIST_TRY(read_variable_options(options, &given, &wanted));
     DIST_TRY(check_name(name, "dist_replica_variable(): name"));
     wanted.name = name;
-    const HostInitial first(initial, given);
+    const HostInitial first(dist_replica_strategy(replica), initial, given);
     DIST_TRY(first.check("dist_replica_variable"));
     Strategy& strategy = unwrap(dist_replica_strategy(replica));
     Variable* variable = nullptr;

@@ -77,6 +77,7 @@ int64_t dist_versions_latest(const dist_versions* versions) {
 dist_status dist_versions_await(dist_versions* versions, int64_t number, int64_t timeout_ns) {
   return guard([&]() -> Status {
     DIST_TRY(require(versions, "dist_versions_await", "versions"));
+    DIST_TRY(require_wait(timeout_ns, "dist_versions_await"));
     DIST_TRY(check_process(unwrap(versions), "dist_versions_await"));
     const int64_t latest = unwrap(versions).latest();
     if (number < 1 || number > latest) {

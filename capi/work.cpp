@@ -30,28 +30,23 @@ dist_status on_work(dist_work* work, const char* name, Body&& body) {
   });
 }
 
-// For works of collectives only.
 template <class Body>
-dist_status on_collective(dist_work* work, const char* name, Body&& body) {
+dist_status on_plan(dist_work* work, const char* name, Body&& body) {
   return on_work(work, name, [&](HostWork& any) -> Status {
-    Work* const own = any.collective();
-    if (own == nullptr)
-      return failed_precondition(
-          "%s(): this work is a request or a batch item. Only planned collectives can be started again.",
-          name);
-    DIST_TRY(own->check_owner(works_here(), name));
-    return body(*own);
+    Work& own = *any.collective();
+    DIST_TRY(own.check_owner(works_here(), name));
+    return body(own);
   });
 }
 
 }  // namespace
 
 dist_status dist_work_start(dist_work* work) {
-  return on_collective(work, "dist_work_start", [](Work& w) { return w.start(); });
+  return on_plan(work, "dist_work_start", [](Work& w) { return w.start(); });
 }
 
 dist_status dist_work_ready(dist_work* work, size_t tensor) {
-  return on_collective(work, "dist_work_ready", [&](Work& w) { return w.ready(tensor); });
+  return on_plan(work, "dist_work_ready", [&](Work& w) { return w.ready(tensor); });
 }
 
 dist_status dist_work_test(dist_work* work, int32_t* out_done) {
@@ -65,15 +60,19 @@ dist_status dist_work_test(dist_work* work, int32_t* out_done) {
 }
 
 dist_status dist_work_wait(dist_work* work, int64_t timeout_ns) {
-  return on_work(work, "dist_work_wait", [&](HostWork& w) { return w.wait(timeout_ns); });
+  return on_work(work, "dist_work_wait", [&](HostWork& w) -> Status {
+    DIST_TRY(require_wait(timeout_ns, "dist_work_wait"));
+    return w.wait(timeout_ns);
+  });
 }
 
 dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeout_ns, size_t* out_index) {
   return guard([&]() -> Status {
+    if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0, but must be at least 1");
     DIST_TRY(require(works, "dist_work_wait_any", "works"));
     DIST_TRY(check_list(works, n, "dist_work_wait_any", "works"));
     DIST_TRY(require(out_index, "dist_work_wait_any", "out_index"));
-    if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0, but must be at least 1");
+    DIST_TRY(require_wait(timeout_ns, "dist_work_wait_any"));
     for (std::size_t i = 0; i < n; ++i) {
       if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
       DIST_TRY(check_use(*unwrap(works[i]), "dist_work_wait_any"));

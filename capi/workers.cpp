@@ -39,6 +39,7 @@ dist_status dist_strategy_reform(dist_strategy* strategy, const dist_reform_opti
     DIST_TRY(require(strategy, kCall, "strategy"));
     dist_reform_options given;
     DIST_TRY(read_options(options, &given, "dist_reform_options"));
+    DIST_TRY(require_timeout(given.timeout_ns, "dist_reform_options.timeout_ns"));
     return reform(unwrap(strategy), {given.min_workers, given.window_ns, given.timeout_ns}, kCall);
   });
 }

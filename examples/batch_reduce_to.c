@@ -21,7 +21,8 @@
 #include <stdlib.h>
 
 // Does var.assign(value) on one copy of the variable.
-static dist_status assign(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status assign(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
+  (void)strategy;
   (void)user_data;
   dist_tensor value;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &value);

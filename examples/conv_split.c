@@ -7,7 +7,6 @@
 //     conv_split DIGITS.csv [ROWS COLUMNS]
 //
 // The grid of tiles is 2 x 4 by default. Use examples/data/digits.csv as the data.
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,8 +169,10 @@ static dist_status make_strategy(int32_t rows, int32_t columns, dist_strategy **
     status =
         dist_device_assignment_build(topology, mesh_shape, NULL, 4, 1, DIST_DEVICE_ORDER_MESH, &assignment);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
+  mesh.device_assignment = assignment;
   if (!status) status = dist_strategy_create(&options, out_strategy);
   dist_device_assignment_destroy(assignment);
   dist_topology_destroy(topology);

@@ -7,7 +7,6 @@
  *     dist-launch -n 3 --replicas 2 --restarts 5 -- build/examples/elastic /tmp/elastic.ckpt
  *     kill -9 ...        in another terminal, at any time: any process except worker 0
  */
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <stdio.h>
 #include <stdlib.h>

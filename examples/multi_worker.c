@@ -17,7 +17,6 @@
  * it.
  */
 #define _POSIX_C_SOURCE 200809L
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,9 @@
  * Each task that exits normally writes a trace to the folder given last: /tmp/chief-0.json, /tmp/ps-1.json
  * and so on.
  */
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/server.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,6 @@
 //     def replica_fn(input):
 //       return input * 2
 //     result = strategy.run(replica_fn, args=(distributed_values,))
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,14 +27,18 @@ static dist_status make_strategy(dist_topology *topology, dist_strategy **out_st
       dist_device_assignment_build(topology, NULL, NULL, 0, dist_topology_num_devices_per_task(topology),
                                    DIST_DEVICE_ORDER_AUTO, &assignment);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
+  mesh.device_assignment = assignment;
   if (!status) status = dist_strategy_create(&options, out_strategy);
   dist_device_assignment_destroy(assignment);  // the strategy holds its own reference
   return status;
 }
 
-static dist_status value_fn(const dist_value_context *context, dist_value **out_value, void *strategy) {
+static dist_status value_fn(dist_strategy *strategy, const dist_value_context *context,
+                            dist_value **out_value, void *user_data) {
+  (void)user_data;
   int64_t replicas = context->num_replicas_in_sync;
   const dist_tensor tensor = {&replicas, DIST_I64, 0, NULL, NULL};
   return dist_value_create_tensor(strategy, &tensor, out_value);
@@ -56,7 +59,7 @@ static dist_status replica_fn(dist_replica *replica, dist_value *args, dist_valu
 
 static dist_status print(dist_strategy *strategy, dist_value *result) {
   dist_value *results = NULL;
-  dist_status status = dist_local_results(strategy, result, &results);
+  dist_status status = dist_strategy_local_results(strategy, result, &results);
   for (size_t r = 0; r < dist_value_size(results) && !status; r++) {
     dist_tensor tensor;
     status = dist_value_tensor(dist_value_item(results, r), &tensor);
@@ -68,7 +71,7 @@ static dist_status print(dist_strategy *strategy, dist_value *result) {
 
 static dist_status run_program(dist_strategy *strategy) {
   dist_value *distributed_values = NULL, *args = NULL, *result = NULL;
-  dist_status status = dist_values_from_function(strategy, value_fn, strategy, &distributed_values);
+  dist_status status = dist_values_from_function(strategy, value_fn, NULL, &distributed_values);
   if (!status) status = dist_value_create_list(strategy, &distributed_values, 1, &args);
   if (!status) status = dist_run_values(strategy, replica_fn, NULL, args, NULL, NULL, &result);
   if (!status) status = print(strategy, result);

@@ -18,7 +18,6 @@
 //       output = model(inputs)
 //       return output
 //     strategy.run(step_fn, args=(next(iterator),))
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,9 +52,11 @@ static dist_status make_strategy(dist_topology *topology, dist_strategy **out_st
   dist_status status = dist_device_assignment_build(topology, computation_shape, NULL, 4, 1,
                                                     DIST_DEVICE_ORDER_AUTO, &device_assignment);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = device_assignment;
-  options.use_spmd_partitioning = 1;
+  mesh.device_assignment = device_assignment;
+  mesh.use_spmd_partitioning = 1;
   if (!status) status = dist_strategy_create(&options, out_strategy);
   dist_device_assignment_destroy(device_assignment);  // the strategy holds its own reference
   return status;

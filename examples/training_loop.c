@@ -20,7 +20,6 @@
 //         steps += 1
 //       print(epoch, total_loss / steps, accuracy.result())
 //       accuracy.reset_state()
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +99,7 @@ static dist_status train_epoch(dist_strategy *strategy, dist_dataset *dataset, m
   while (!status) {
     dist_value *batch = NULL, *losses = NULL;
     status = dist_iterator_next(batches, &batch);
+    if (!status && !batch) break;  // the end of the dataset
     if (!status) status = dist_run_values(strategy, train_step, m, batch, NULL, NULL, &losses);
     if (!status) status = add_loss(strategy, losses, &total_loss);
     if (!status) steps++;
@@ -107,7 +107,7 @@ static dist_status train_epoch(dist_strategy *strategy, dist_dataset *dataset, m
     dist_value_release(batch);
   }
   dist_iterator_destroy(batches);
-  if (status != DIST_OUT_OF_RANGE) return status;  // OUT_OF_RANGE marks the end of the dataset
+  if (status) return status;
   status = dist_metric_result(strategy, m->accuracy, &accuracy);
   if (status) return status;
   printf("epoch %d: loss %.4f, accuracy %.1f%%\n", epoch, total_loss / steps, 100 * accuracy);

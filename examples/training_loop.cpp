@@ -3,7 +3,6 @@
 // training_loop.c in C++. Run it as `training_loop_cpp [REPLICAS]` (default 2). It learns the same bits and
 // prints the same lines. Objects release their resources in their destructors, and every error reaches main()
 // as an exception.
-#define DIST_EXPERIMENTAL
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

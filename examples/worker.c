@@ -7,7 +7,6 @@
  *     cc worker.c $(pkg-config --cflags --libs dist) -o worker
  *     dist-launch -n 2 --replicas 2 -- ./worker
  */
-#define DIST_EXPERIMENTAL /* for dist_strategy_reform() */
 #include <dist/dist.h>
 #include <stdio.h>
 #include <string.h>

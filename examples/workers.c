@@ -6,7 +6,6 @@
  *     cc workers.c $(pkg-config --cflags --libs dist) -pthread -o workers
  *     ./workers
  */
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -52,10 +51,12 @@ static dist_status train(worker *self) {
   dist_status status = make_resolver(self->id, &resolver);
   if (status == DIST_OK) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = REPLICAS;
-    options.cluster_resolver = resolver;
-    options.network = self->network;
+    worker.cluster_resolver = resolver;
+    worker.network = self->network;
     status = dist_strategy_create(&options, &strategy);
   }
   if (status == DIST_OK) status = dist_run(strategy, step, self, NULL);

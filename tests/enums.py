@@ -9,7 +9,7 @@ import pathlib
 import sys
 
 # Enums whose constants begin with DIST_ alone; limits have no last one.
-NAMES = {"DIST_OK": "STATUS", "DIST_F16": "DTYPE", "DIST_MAX_REPLICAS": ""}
+NAMES = {"DIST_OK": "STATUS", "DIST_F16": "DTYPE", "DIST_MAX_NDIM": ""}
 
 
 def name_of(names):

@@ -185,7 +185,7 @@ func (f *failures) fail(err error) int {
 	return status
 }
 
-const mostFailures = 2 * MaxReplicas
+const mostFailures = 512
 
 // maxTextBytes is the length to which libdist truncates the message of a callback's error.
 const maxTextBytes = 1023

@@ -245,7 +245,7 @@ func (c *Coordinator) wait(ctx context.Context, do func(call *timedCall) error) 
 func (c *Coordinator) Join(ctx context.Context) error {
 	return c.with(func(native int64) error {
 		return c.wait(ctx, func(call *timedCall) error {
-			return cdist.Dist_coordinator_join(native, call.timeout(0), call.cancel.handle())
+			return cdist.Dist_coordinator_join(native, call.timeout(int64(NoTimeout)), call.cancel.handle())
 		})
 	})
 }

@@ -22,7 +22,7 @@ const (
 	ErrResourceExhausted  Code = 8  // out of memory, or a thread could not be created
 	ErrFailedPrecondition Code = 9  // right arguments, wrong moment: closed, its run has ended, or in the other context
 	ErrAborted            Code = 10 // a peer failed first; the report names it
-	ErrOutOfRange         Code = 11 // past the end: the dataset has no more batches
+	ErrOutOfRange         Code = 11 // past the end: a source or a file has no more elements
 	ErrUnimplemented      Code = 12 // not supported by this strategy, dtype or build
 	ErrInternal           Code = 13 // a bug in libdist: please report it
 	ErrUnavailable        Code = 14 // a worker or service cannot be reached
@@ -259,8 +259,6 @@ const (
 
 // Limits of libdist.
 const (
-	MaxReplicas      = 256     // no limit: kept for programs that were written when it was one
-	MaxContributions = 1024    // tensors in one sum; 16 for each replica if that is more
 	MaxNDim          = 16      // dimensions of a tensor
 	MaxTagBytes      = 48      // bytes of a tag, including its NUL; longer tags are truncated
 	MaxMeshPositions = 1048576 // positions in a topology's mesh, and devices of a topology or an assignment

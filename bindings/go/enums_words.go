@@ -104,8 +104,6 @@ var constantWords = wordTable(`
 	DIST_DEVICE_ORDER_AUTO dist.DeviceOrderAuto
 	DIST_DEVICE_ORDER_RING dist.DeviceOrderRing
 	DIST_DEVICE_ORDER_MESH dist.DeviceOrderMesh
-	DIST_MAX_REPLICAS dist.MaxReplicas
-	DIST_MAX_CONTRIBUTIONS dist.MaxContributions
 	DIST_MAX_NDIM dist.MaxNDim
 	DIST_MAX_TAG_BYTES dist.MaxTagBytes
 	DIST_MAX_MESH_POSITIONS dist.MaxMeshPositions

@@ -107,5 +107,5 @@ func (r *Replica) ParallelFor(begin, end, grain int64, body func(begin, end int6
 	c := &loopCall{body: body}
 	token := registerIf(body != nil, c)
 	defer forget(token)
-	return c.own(cdist.Dist_parallel_for(r.handle(), begin, end, grain, token))
+	return c.own(cdist.Dist_replica_parallel_for(r.handle(), begin, end, grain, token))
 }

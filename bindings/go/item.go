@@ -155,7 +155,7 @@ func (i *Item) taken() (result any, ok, ended bool) {
 
 func takeFrom(work int64) (result any, ok bool) {
 	var token int64
-	if cdist.Dist_work_take(work, 0, &token) != nil || token == 0 {
+	if cdist.Dist_request_take(work, 0, &token) != nil || token == 0 {
 		return nil, false
 	}
 	object := registered[*itemObject](token)
@@ -172,7 +172,7 @@ func (i *Item) cancel() (asked bool) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.work != 0 && cdist.Dist_work_cancel(i.work) == nil
+	return i.work != 0 && cdist.Dist_request_cancel(i.work) == nil
 }
 
 // UserData returns the userData that was passed to [Batcher.Submit]; nil for a nil item.
@@ -206,15 +206,15 @@ func (i *Item) arrived(work int64) {
 	var native error
 	if i.work != 0 {
 		if over = isOver(i.work); over {
-			native = cdist.Dist_work_wait(i.work, 0)
+			native = cdist.Dist_request_wait(i.work, 0)
 			for result, ok := takeFrom(i.work); ok; result, ok = takeFrom(i.work) {
 				i.left = append(i.left, result)
 			}
-			cdist.Dist_work_destroy(i.work)
+			cdist.Dist_request_destroy(i.work)
 			i.work = 0
 		}
 	}
-	cdist.Dist_work_destroy(work)
+	cdist.Dist_request_destroy(work)
 	own := i.own
 	i.mu.Unlock()
 	if !over {

@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"fmt"
 	"iter"
 
 	"libdist.example/dist/internal/cdist"
@@ -91,6 +92,9 @@ func (it *Iterator) step(call func(native int64) error) error {
 func (it *Iterator) Next() (*Value, error) {
 	var out int64
 	err := it.step(func(native int64) error { return cdist.Dist_iterator_next(native, &out) })
+	if err == nil && out == 0 {
+		return nil, fmt.Errorf("%w: the pass has ended", ErrOutOfRange)
+	}
 	return adopt(out, err)
 }
 

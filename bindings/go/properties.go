@@ -28,6 +28,7 @@ type Properties struct {
 	Generation          int  // number of times the workers have re-formed; see Strategy.Reform
 	NumJoined           int  // workers that were not in the previous generation
 	NumLeft             int  // workers of the previous generation that have left; 0 on a worker that has joined
+	MaxContributions    int  // limit for the tensors in one sum: see Contributions
 }
 
 // Query returns the properties of the strategy.
@@ -62,6 +63,7 @@ func (s *Strategy) Query() (Properties, error) {
 		Generation:          p.GetGeneration(),
 		NumJoined:           p.GetNum_joined(),
 		NumLeft:             p.GetNum_left(),
+		MaxContributions:    p.GetMax_contributions(),
 	}, nil
 }
 

@@ -174,7 +174,7 @@ func (r *Request) cancel() (asked bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.work != 0 && cdist.Dist_work_cancel(r.work) == nil
+	return r.work != 0 && cdist.Dist_request_cancel(r.work) == nil
 }
 
 // settle waits until all requests that are seen here to have completed have been delivered.
@@ -216,7 +216,7 @@ func (r *Request) hasEnded() bool {
 // isOver reports whether libdist has finished with a work; 0 means that it has.
 func isOver(work int64) bool {
 	var out int32
-	return work == 0 || cdist.Dist_work_test(work, &out) != nil || out != 0
+	return work == 0 || cdist.Dist_request_test(work, &out) != nil || out != 0
 }
 
 // cancelRequests cancels a strategy's requests and returns their number.
@@ -250,9 +250,9 @@ func (r *Request) call(native int64) (status int) {
 // arrived completes the request with libdist's result.
 func (r *Request) arrived(work int64) {
 	r.mu.Lock() // its handle is here
-	err := resultOf(r.ctx, r.shared.own(cdist.Dist_work_wait(work, 0)), r.own, "the context ended the request")
-	cdist.Dist_work_destroy(work)
-	cdist.Dist_work_destroy(r.work)
+	err := resultOf(r.ctx, r.shared.own(cdist.Dist_request_wait(work, 0)), r.own, "the context ended the request")
+	cdist.Dist_request_destroy(work)
+	cdist.Dist_request_destroy(r.work)
 	r.work = 0
 	r.mu.Unlock()
 	if r.stop != nil {
@@ -316,10 +316,10 @@ func takeEnded(queue int64) {
 		if err := cdist.Dist_completions_next(queue, int64(NoTimeout), &work); err != nil || work == 0 {
 			continue
 		}
-		if a := registered[arrival](cdist.Dist_work_user_data(work)); a != nil {
+		if a := registered[arrival](cdist.Dist_request_user_data(work)); a != nil {
 			a.arrived(work)
 		} else { // an item that came once more after its end
-			cdist.Dist_work_destroy(work)
+			cdist.Dist_request_destroy(work)
 		}
 	}
 }

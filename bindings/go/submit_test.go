@@ -138,7 +138,7 @@ func TestRequestsOfAPoorKind(t *testing.T) {
 		"nil function":  second(s.Submit(background, nil, dist.SubmitOptions{})),
 		"priority":      second(s.Submit(background, nothing, dist.SubmitOptions{Priority: dist.PriorityMin - 1})),
 		"wide priority": second(s.Submit(background, nothing, dist.SubmitOptions{Priority: 1 << 40})),
-		"timeout":       second(s.Submit(background, nothing, dist.SubmitOptions{Timeout: -1})),
+		"timeout":       second(s.Submit(background, nothing, dist.SubmitOptions{Timeout: -2})),
 		"nil request":   (*dist.Request)(nil).Wait(background),
 		"nil instances": none.OpenInstances(dist.InstancesOptions{}),
 		"nil close":     none.CloseInstances(background),

@@ -64,7 +64,7 @@ var valueCalls = map[string]func(p *player, l *line, a *answer) error{
 		a.object("out", variable, variable == nil)
 		return nil
 	},
-	"local_results": func(p *player, l *line, a *answer) error {
+	"strategy_local_results": func(p *player, l *line, a *answer) error {
 		return a.made(p.strategy(l).LocalResults(p.theValue(l, "value")))
 	},
 }

@@ -206,6 +206,6 @@ func (s *Strategy) ValuesFromFunction(fn ValueFunc) (*Value, error) {
 // find. For any other value, the tuple contains only that value. The caller must close the tuple.
 func (s *Strategy) LocalResults(v *Value) (*Value, error) {
 	return s.create([]*Value{v}, func(strategy int64, items []int64, out *int64) error {
-		return cdist.Dist_local_results(strategy, items[0], out)
+		return cdist.Dist_strategy_local_results(strategy, items[0], out)
 	})
 }

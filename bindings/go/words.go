@@ -13,7 +13,7 @@ var (
 	// What a message may have of C's: an options struct and its field, a function, a constant, a name of several
 	// words, NULL, and names in capitals that go on where a constant began ("use DIST_SCAN_INCLUSIVE or EXCLUSIVE").
 	cWord = regexp.MustCompile(
-		`\b(?:options->\w+|[a-z]+->\w+|dist_\w+\.\w+|dist_\w+(?:\(\))?|DIST_[A-Z0-9_]*(?:\.\.\.)?|NULL|[A-Z][A-Z0-9_]+|[a-z0-9]+(?:_[a-z0-9]+)+)`)
+		`\b(?:options->(?:\w+->)?\w+|[a-z]+->\w+|dist_\w+\.\w+|dist_\w+(?:\(\))?|DIST_[A-Z0-9_]*(?:\.\.\.)?|NULL|[A-Z][A-Z0-9_]+|[a-z0-9]+(?:_[a-z0-9]+)+)`)
 	cFields = map[string]bool{}
 	// A goroutine that a function was called on keeps its thread.
 	threadWords = strings.NewReplacer("the calling thread", "the calling goroutine", "this thread", "this goroutine",
@@ -109,7 +109,7 @@ func functionWord(word string) string {
 		return name
 	}
 	switch object {
-	case "dist_strategy_options":
+	case "dist_strategy_options", "dist_cpu_options", "dist_host_options", "dist_mesh_options", "dist_worker_options":
 		return "Options"
 	case "dist_halo":
 		return "Halo"
@@ -132,7 +132,7 @@ func ownWord(word string) string {
 	}
 	if owner, field, found := strings.Cut(word, "->"); found {
 		if owner == "options" {
-			return fieldWord(field)
+			return fieldWord(field[strings.LastIndex(field, ">")+1:])
 		}
 		return camel(owner) + "." + fieldWord(field)
 	}

@@ -4,6 +4,7 @@ package dist
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -108,12 +109,23 @@ func (w *Work) Test() (done bool, err error) {
 
 // Wait waits until the work has completed and returns its result. It waits for peers up to the timeout in the
 // collective's options.
-func (w *Work) Wait() error { return w.WaitFor(0) }
+func (w *Work) Wait() error { return w.WaitFor(NoTimeout) }
 
-// WaitFor waits like [Work.Wait] with a timeout of its own. 0 selects that of the collective's options, and
-// [NoTimeout] means no limit.
+// WaitFor waits like [Work.Wait], at most for a timeout. 0 does not wait, and [NoTimeout] means no limit. If the
+// timeout expires, WaitFor returns [ErrDeadlineExceeded] and the work continues; [Work.Test] tells this apart from a work
+// that has failed.
 func (w *Work) WaitFor(timeout time.Duration) error {
-	return w.outcome(w.do(func(native int64) error { return cdist.Dist_work_wait(native, int64(timeout)) }))
+	err := w.do(func(native int64) error { return cdist.Dist_work_wait(native, int64(timeout)) })
+	if errors.Is(err, ErrDeadlineExceeded) && w.inProgress() {
+		return err
+	}
+	return w.outcome(err)
+}
+
+func (w *Work) inProgress() bool {
+	done := int32(1)
+	err := w.do(func(native int64) error { return cdist.Dist_work_test(native, &done) })
+	return err == nil && done == 0
 }
 
 // WaitAny waits until one of the works has completed. It returns the index of that work and its result.
@@ -131,7 +143,7 @@ func WaitAny(timeout time.Duration, works ...*Work) (index int, err error) {
 	if u.err != nil {
 		return 0, u.err
 	}
-	var out uint64
+	out := uint64(len(works)) // written only if a work has completed
 	err = fromNative(cdist.Dist_work_wait_any(handles, int64(len(handles)), int64(timeout), &out))
 	if len(works) > 0 && out < uint64(len(works)) {
 		w := works[out]

@@ -71,7 +71,7 @@ func TestWaitAnyAndCancel(t *testing.T) {
 			return err
 		}
 		defer first.Close()
-		if index, err := dist.WaitAny(0, first); index != 0 || err != nil {
+		if index, err := dist.WaitAny(dist.NoTimeout, first); index != 0 || err != nil {
 			return fmt.Errorf("any: %d %w", index, err)
 		}
 		if r.ID() == 1 {

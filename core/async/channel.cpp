@@ -55,11 +55,11 @@ class Channel::Patience {
       : host_(member.group.host()),
         timeout_ns_(member.timeout_ns != 0 ? member.timeout_ns : member.group.timeout_ns()) {}
   Status wait_for(Work& work) noexcept {
-    if (timeout_ns_ < 0) return work.wait(timeout_ns_);
+    if (timeout_ns_ < 0) return work.wait_for_peers(timeout_ns_);
     const int64_t now = host_.now_ns();
     if (!waiting_) start_ns_ = now;
     waiting_ = true;
-    return work.wait(std::max<int64_t>(timeout_ns_ - (now - start_ns_), 1));
+    return work.wait_for_peers(std::max<int64_t>(timeout_ns_ - (now - start_ns_), 1));
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostWork: the object behind a dist_work, which is a member's handle of a collective (work.hpp) or a request
+// HostWork: the object behind a dist_work, a member's handle of a collective (work.hpp), or a dist_request, a request
 // (core/serve).
 #pragma once
 
@@ -22,8 +22,8 @@ class HostWork : public Counted {
   virtual Status check_use(const WorkList* here, const char* call) const noexcept = 0;
   // Whether it has ended; fails with the report if it failed. Does not wait.
   virtual Status test(bool* out_ended) noexcept = 0;
-  // Waits until it has ended, and returns its result. timeout_ns: 0 selects its own timeout, a negative value
-  // disables it.
+  // Waits until it has ended, and returns its result; DEADLINE_EXCEEDED if that takes longer than timeout_ns, while the
+  // work continues. 0 does not wait, a negative value waits without limit.
   virtual Status wait(int64_t timeout_ns) noexcept = 0;
   // Waits until one of n works, of which this is the first, has ended; *out_index is that one.
   virtual Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/text.hpp"
 #include "core/comm/standstill.hpp"
 
 namespace dist {
 namespace {
 
+constexpr int64_t kForever = INT64_MAX;
 // The longest sleep, so that failures that wake nobody are noticed.
 constexpr int64_t kLongestSleepNs = 100'000'000;
 // A thread can sleep on the word of one group only. If it waits for works of several groups, it checks them
@@ -48,6 +50,15 @@ int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool l
 // waits until no thread counts as a sleeper.
 bool worth_a_look(Work* const* works, std::size_t n) noexcept {
   return std::any_of(works, works + n, [](const Work* w) { return w->settled() || w->stuck(); });
+}
+
+Status still_in_progress(const char* call, int64_t timeout_ns) noexcept {
+  if (timeout_ns == 0)
+    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the collective has not completed. It continues.", call);
+  return fail(DIST_DEADLINE_EXCEEDED,
+              "%s(): the collective did not complete within %s. It continues: wait again, or call "
+              "dist_work_cancel().",
+              call, DurationText(timeout_ns).text);
 }
 
 // The index of the first work that has ended; n: none.
@@ -115,7 +126,7 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
       hint_to_mend(report, name);
       work.group().condemn(report);
     }
-    const Status ended = work.wait(0);
+    const Status ended = work.wait(-1);
     if (first.ok() && !ended.ok()) first = ended;
   }
   return first;
@@ -123,6 +134,8 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
 
 void Work::begin() noexcept {
   owner_.add(*this);
+  was_waited_for_ = false;
+  limit_of_wait_ns_ = 0;
   if (cancel_ && !cancel_->add(cancel_link_)) group_.cancel(cancel_->reason());
 }
 
@@ -178,12 +191,12 @@ Status Work::check_owner(const WorkList* here, const char* call) const noexcept 
 
 Status HostWork::take(int64_t, void**) noexcept {
   return failed_precondition(
-      "dist_work_take(): this work has no partial results. Only works of dist_batcher_submit() have them.");
+      "dist_request_take(): this request has no partial results. Only items of batches have them.");
 }
 
 void Work::close() noexcept {
   if (memory().forked()) return;
-  (void)wait(0);
+  (void)wait(-1);
   release();
 }
 
@@ -224,40 +237,45 @@ void Work::cancel() noexcept {
 // A work that is not under way counts as ended.
 Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
                       std::size_t* out_index) noexcept {
-  for (std::size_t i = 0; i < n; ++i) {
-    if (given[i]->collective() == nullptr) {
-      return invalid_argument(
-          "dist_work_wait_any(): works[0] is a collective, but works[%zu] is a request of dist_submit(). "
-          "Wait for works of one kind.",
-          i);
-    }
-  }
   const auto* const works = reinterpret_cast<Work* const*>(given);  // Work begins with its HostWork
+  return await(works, n, timeout_ns, out_index);
+}
+
+Status Work::await(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept {
   std::size_t at = first_ended(works, n);
   const auto done = [&] { return (at = first_ended(works, n)) < n; };
   Group& group = works[0]->group();
-  if (at == n && !spin_until(group.policy(), done)) {
+  if (at == n && (timeout_ns == 0 || !spin_until(group.policy(), done))) {
     const int64_t start = group.host().now_ns();
-    if (timeout_ns == 0) timeout_ns = works[0]->timeout_ns();
-    if (timeout_ns == 0) timeout_ns = group.timeout_ns();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!works[i]->was_waited_for_) works[i]->waiting_since_ns_ = start;
+      works[i]->was_waited_for_ = true;
+    }
+    // A wait that ends by itself is no reason for a peer to wait forever.
     const AnyWork any(works, n);
-    const BlockedHere blocked(group.wait_graph(), group.seat(works[0]->rank()), any);
+    const BlockedHere blocked(timeout_ns < 0 ? group.wait_graph() : nullptr, group.seat(works[0]->rank()),
+                              any);
     Standstill standstill;
     for (;;) {
-      int64_t waited_ns = 0;
-      Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);
-      const bool forgiven = standstill.forgives(waited_ns);
-      if (forgiven) overdue = Trouble::kNone;
+      const int64_t passed_ns = group.host().now_ns() - start;
+      const bool forgiven = standstill.forgives(passed_ns);
+      int64_t left_ns = timeout_ns < 0 ? kForever : timeout_ns - passed_ns;
       for (std::size_t i = 0; i < n; ++i) {
-        works[i]->check(waited_ns);
-        if (overdue != Trouble::kNone && works[i]->waits()) works[i]->end_late(overdue, waited_ns);
+        Work& work = *works[i];
+        const int64_t limit_ns = work.limit_ns();
+        int64_t waited_ns = 0;
+        const Trouble overdue = work.group().overdue(work.waiting_since_ns_, limit_ns, &waited_ns);
+        work.check(waited_ns);
+        if (!forgiven && overdue != Trouble::kNone && work.waits()) work.end_late(overdue, waited_ns);
+        if (limit_ns > 0) left_ns = std::min(left_ns, limit_ns - waited_ns);
       }
       // acquire keeps this load before done(), so that a later change of the word ends the sleep.
       const uint32_t seen = group.progress().value.load(std::memory_order_acquire);
       if (done()) break;
-      group.progress().sleep(
-          seen, forgiven ? kLookNs : longest_sleep(works, n, timeout_ns - waited_ns, timeout_ns > 0),
-          group.policy(), [&] { return worth_a_look(works, n); });
+      if (timeout_ns >= 0 && passed_ns >= timeout_ns)
+        return still_in_progress(n == 1 ? "dist_work_wait" : "dist_work_wait_any", timeout_ns);
+      group.progress().sleep(seen, forgiven ? kLookNs : longest_sleep(works, n, left_ns, left_ns != kForever),
+                             group.policy(), [&] { return worth_a_look(works, n); });
       if (at < n || done()) break;
     }
   }
@@ -270,6 +288,15 @@ Status Work::wait(int64_t timeout_ns) noexcept {
   HostWork* const one = this;
   std::size_t index;
   return wait_any(&one, 1, timeout_ns, &index);
+}
+
+Status Work::wait_for_peers(int64_t limit_ns) noexcept {
+  if (!under_way()) return result();
+  Work* const one = this;
+  std::size_t index;
+  was_waited_for_ = false;
+  limit_of_wait_ns_ = limit_ns;
+  return await(&one, 1, -1, &index);
 }
 
 }  // namespace dist

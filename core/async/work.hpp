@@ -88,8 +88,10 @@ class Work : public HostWork {
   // Releases the owner's reference after the work has ended, because peers may use its tensors until then;
   // the result is in the run's status. In a forked child nobody continues the work, and this does nothing.
   void close() noexcept override;
-  // The timeout limits how long peers may take to arrive, as in Member.
+  // Meanwhile, the collective's own timeout limits how long peers may take to arrive. It counts from the first wait.
   Status wait(int64_t timeout_ns) noexcept override;
+  // The same without a limit on this call, and with another timeout for the peers, which counts from now; < 0: none.
+  Status wait_for_peers(int64_t limit_ns) noexcept;
   // All works must belong to collectives.
   Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
                   std::size_t* out_index) noexcept override;
@@ -158,6 +160,13 @@ class Work : public HostWork {
 
  private:
   friend class WorkList;
+  // timeout_ns as in HostWork::wait().
+  static Status await(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept;
+  // How long peers may take to arrive; < 0: no limit.
+  int64_t limit_ns() const noexcept {
+    if (limit_of_wait_ns_ != 0) return limit_of_wait_ns_;
+    return timeout_ns_ != 0 ? timeout_ns_ : group_.timeout_ns();
+  }
   void end(dist_status code) noexcept;
 
   Recorder* recorder_ = nullptr;
@@ -169,6 +178,9 @@ class Work : public HostWork {
   Work* previous_ = nullptr;
   const int rank_;
   const int64_t timeout_ns_;
+  int64_t waiting_since_ns_ = 0;  // when its owner first waited for it, if it did
+  bool was_waited_for_ = false;
+  int64_t limit_of_wait_ns_ = 0;  // of wait_for_peers()
   WorkRendezvous rendezvous_{*this};
   Ref<Cancel> cancel_;
   GroupCancelLink cancel_link_{group_};

@@ -38,7 +38,7 @@ struct Host {
     char line[512];
     copy_shown(line, given);
     const HostCall inside("a log function", HostCall::Refuses::kCalls);
-    (void)survived([&] { log_fn(log_user_data, level, line); });
+    (void)survived([&] { log_fn(level, line, log_user_data); });
   }
 
  private:

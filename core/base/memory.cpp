@@ -10,35 +10,35 @@
 namespace dist {
 namespace {
 
-void* system_alloc(void*, std::size_t bytes, std::size_t align) {
+void* system_alloc(std::size_t bytes, std::size_t align, void*) {
   // malloc() has small blocks ready; aligned ones are more expensive.
   if (align <= alignof(std::max_align_t)) return std::malloc(bytes);
   void* memory = nullptr;
   return posix_memalign(&memory, std::max(align, sizeof(void*)), bytes) == 0 ? memory : nullptr;
 }
 
-void system_free(void*, void* memory, std::size_t, std::size_t) { std::free(memory); }
+void system_free(void* memory, std::size_t, std::size_t, void*) { std::free(memory); }
 
 // An allocator that throws has no memory.
 void* call_alloc(const dist_allocator& allocator, std::size_t bytes, std::size_t align) noexcept {
-  if (allocator.alloc == system_alloc) return system_alloc(nullptr, bytes, align);
+  if (allocator.alloc == system_alloc) return system_alloc(bytes, align, nullptr);
   const HostCall inside("an allocator", HostCall::Refuses::kCalls);
   void* memory = nullptr;
-  (void)survived([&] { memory = allocator.alloc(allocator.user_data, bytes, align); });
+  (void)survived([&] { memory = allocator.alloc(bytes, align, allocator.user_data); });
   return memory;
 }
 
 void call_free(const dist_allocator& allocator, void* memory, std::size_t bytes, std::size_t align) noexcept {
-  if (allocator.free == system_free) return system_free(nullptr, memory, bytes, align);
+  if (allocator.free == system_free) return system_free(memory, bytes, align, nullptr);
   const HostCall inside("an allocator", HostCall::Refuses::kCalls);
-  (void)survived([&] { allocator.free(allocator.user_data, memory, bytes, align); });
+  (void)survived([&] { allocator.free(memory, bytes, align, allocator.user_data); });
 }
 
 }  // namespace
 
 Memory* Memory::create(const dist_allocator& allocator) noexcept {
   dist_allocator chosen = allocator;
-  if (chosen.alloc == nullptr) chosen = {nullptr, system_alloc, system_free};
+  if (chosen.alloc == nullptr) chosen = {system_alloc, system_free, nullptr};
   void* place = call_alloc(chosen, sizeof(Memory), alignof(Memory));
   return place == nullptr ? nullptr : new (place) Memory(chosen);
 }

@@ -309,7 +309,7 @@ constexpr std::size_t kInstantBytes = std::size_t{16} << 10;
 
 // Reduces one dense tensor, of which each member does a part.
 Status reduce_one_in_parts(const Member& member, dist_reduce_op op, const OneTensor& one,
-                           const dist_tensor& in, dist_tensor& out, LateRecord& record) noexcept {
+                           const dist_tensor& in, const dist_tensor& out, LateRecord& record) noexcept {
   Group& group = member.group;
   Slot& slot = group.outgoing(member.me);
   offer_one_in(slot.offer, in, out);
@@ -405,7 +405,7 @@ Status collective(const Member& member, Call& call) noexcept {
 }
 
 std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
-                                       const dist_tensor& in, dist_tensor& out) noexcept {
+                                       const dist_tensor& in, const dist_tensor& out) noexcept {
   Group& group = member.group;
   if (member.checked == nullptr || member.recorder == nullptr || member.meeting != nullptr ||
       group.oversubscribed() || group.size() == 1 || numerics != DIST_NUMERICS_ORDERED) {
@@ -426,7 +426,7 @@ std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, 
 }
 
 Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, const dist_tensor* in,
-                  dist_tensor* out, std::size_t n) noexcept {
+                  const dist_tensor* out, std::size_t n) noexcept {
   Call call;
   call.collective = Collective::kAllReduce;
   call.op = op;
@@ -437,7 +437,7 @@ Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, con
   return collective(member, call);
 }
 
-Status broadcast(const Member& member, int32_t root, const dist_tensor* in, dist_tensor* out,
+Status broadcast(const Member& member, int32_t root, const dist_tensor* in, const dist_tensor* out,
                  std::size_t n) noexcept {
   Call call;
   call.collective = Collective::kBroadcast;

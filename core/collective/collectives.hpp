@@ -28,7 +28,7 @@ Status collective(const Member& member, Call& call) noexcept;
 // having done nothing, if it was not, or if some member has no CPU. Training and inference loops spend their
 // time here.
 std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
-                                       const dist_tensor& in, dist_tensor& out) noexcept;
+                                       const dist_tensor& in, const dist_tensor& out) noexcept;
 
 // Calls body(), a blocking collective, and records its begin and end.
 template <class Body>
@@ -53,8 +53,8 @@ inline void record_arrival(const Member& member, const Signature& signature, std
 }
 
 Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, const dist_tensor* in,
-                  dist_tensor* out, std::size_t n) noexcept;
-Status broadcast(const Member& member, int32_t root, const dist_tensor* in, dist_tensor* out,
+                  const dist_tensor* out, std::size_t n) noexcept;
+Status broadcast(const Member& member, int32_t root, const dist_tensor* in, const dist_tensor* out,
                  std::size_t n) noexcept;
 Status barrier(const Member& member) noexcept;
 

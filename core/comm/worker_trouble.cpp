@@ -44,7 +44,7 @@ ErrorRecord WorkerMeeting::lost(WorkerRound& round, int worker) noexcept {
   if (is_own) {
     append(report, "worker %d cannot reach the other workers%s%s", named(me_), *why == '\0' ? "" : ": ", why);
     copy_text(report.expected, "a transport to the other workers of the cluster");
-    copy_text(report.hint, "Select another transport, or pass dist_strategy_options.network.");
+    copy_text(report.hint, "Select another transport, or pass dist_worker_options.network.");
     return report;
   }
   append(report, "worker %d is lost%s%s", named(worker), *why == '\0' ? "" : ": ", why);

@@ -51,12 +51,12 @@ Status count_tasks(const ClusterSpec& cluster, const char* job, int* out) noexce
 // The deadline and cancel object of a wait. Constructed and destroyed without the coordinator's lock.
 class Coordinator::Await final : private Cancel::Link {
  public:
+  // timeout_ns: 0 does not wait; < 0: no limit.
   Await(Coordinator& owner, int64_t timeout_ns, Cancel* cancel) noexcept
       : owner_(owner), cancel_(cancel), scope_(cancel, *this) {
     const int64_t now = steady_now_ns();
-    const int64_t wait = or_default(timeout_ns, owner.timeout_ns_);
-    waits_ns_ = wait;
-    until_ns_ = wait < 0 || wait > INT64_MAX - now ? INT64_MAX : now + wait;
+    waits_ns_ = timeout_ns;
+    until_ns_ = timeout_ns < 0 || timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
   }
 
   // Must be called under the lock.
@@ -264,7 +264,7 @@ Status Coordinator::await(std::unique_lock<std::mutex>& lock, Await& await, cons
 }
 
 Status Coordinator::await_servers() {
-  Await patience(*this, 0, nullptr);
+  Await patience(*this, timeout_ns_, nullptr);
   std::unique_lock lock(mutex_);
   return await(lock, patience, "waiting for the parameter servers", [this] { return all_ps_up_; });
 }
@@ -282,7 +282,7 @@ Status Coordinator::schedule(const char* function, Value* arguments, int64_t tim
                               parts->bytes(), message_bytes_);
     }
   }
-  Await patience(*this, timeout_ns, cancel);
+  Await patience(*this, or_default(timeout_ns, timeout_ns_), cancel);
   std::unique_lock lock(mutex_);
   DIST_TRY(await(lock, patience, "waiting for a place in the queue of closures",
                  [this] { return error_.code != DIST_OK || flights_.size() < max_queued_; }));
@@ -331,7 +331,7 @@ Status Coordinator::create_per_worker(const char* name, const char* function, Va
     Ref<CallParts> parts;
     DIST_TRY(write_message(memory(), {}, arguments, &parts));
   }
-  Await patience(*this, 0, nullptr);
+  Await patience(*this, timeout_ns_, nullptr);
   std::unique_lock lock(mutex_);
   DIST_TRY(check_use());
   for (const PerWorker& each : per_worker_) {

@@ -85,7 +85,8 @@ Status no_aggregation(const Variable& variable) noexcept {
   return invalid_argument(
       "variable \"%s\" is synchronized on reading with aggregation NONE, which does not say how its copies "
       "and "
-      "one value belong together; use an aggregation, or the copies (dist_local_results(), dist_update())",
+      "one value belong together; use an aggregation, or the copies (dist_strategy_local_results(), "
+      "dist_update())",
       variable.name());
 }
 

@@ -132,24 +132,25 @@ Status Dataset::create_from_host(Memory& memory, const Readers& readers, Ref<Hos
   return kOk;
 }
 
-Status Dataset::create_from_callback(Memory& memory, const Readers& readers, HostSource::Fn fn,
-                                     void* user_data, HostSource::Release release,
+Status Dataset::create_from_callback(Memory& memory, const Readers& readers, dist_strategy* strategy,
+                                     HostSource::Fn fn, void* user_data, HostSource::Release release,
                                      const DatasetOptions& options, Ref<Dataset>* out) {
   Ref<HostSource> host =
-      make_counted<HostSource>(memory, fn, nullptr, std::span<const char* const>(), user_data);
+      make_counted<HostSource>(memory, strategy, fn, nullptr, std::span<const char* const>(), user_data);
   DIST_TRY(create_from_host(memory, readers, host, options, out));
   host->own(release);
   return kOk;
 }
 
 Status Dataset::create_from_files(Memory& memory, const Readers& readers, std::span<const char* const> names,
-                                  HostSource::FileFn fn, void* user_data, HostSource::Release release,
-                                  const DatasetOptions& options, Ref<Dataset>* out) {
+                                  dist_strategy* strategy, HostSource::FileFn fn, void* user_data,
+                                  HostSource::Release release, const DatasetOptions& options,
+                                  Ref<Dataset>* out) {
   if (names.empty()) return invalid_argument("n is 0, but a dataset needs at least one file");
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == nullptr) return invalid_argument("names[%zu] is NULL; a file must have a name", i);
   }
-  Ref<HostSource> host = make_counted<HostSource>(memory, nullptr, fn, names, user_data);
+  Ref<HostSource> host = make_counted<HostSource>(memory, strategy, nullptr, fn, names, user_data);
   DIST_TRY(create_from_host(memory, readers, host, options, out));
   host->own(release);
   return kOk;

@@ -73,12 +73,13 @@ class Dataset final : public Counted {
                                     std::span<const dist_tensor> tensors, const DatasetOptions& options,
                                     Ref<Dataset>* out);
   // If it fails, `release` is not called.
-  static Status create_from_callback(Memory& memory, const Readers& readers, HostSource::Fn fn,
-                                     void* user_data, HostSource::Release release,
+  static Status create_from_callback(Memory& memory, const Readers& readers, dist_strategy* strategy,
+                                     HostSource::Fn fn, void* user_data, HostSource::Release release,
                                      const DatasetOptions& options, Ref<Dataset>* out);
   static Status create_from_files(Memory& memory, const Readers& readers, std::span<const char* const> names,
-                                  HostSource::FileFn fn, void* user_data, HostSource::Release release,
-                                  const DatasetOptions& options, Ref<Dataset>* out);
+                                  dist_strategy* strategy, HostSource::FileFn fn, void* user_data,
+                                  HostSource::Release release, const DatasetOptions& options,
+                                  Ref<Dataset>* out);
   // `may_replicate`: the strategy allows one pipeline per replica.
   static Status create_from_function(Memory& memory, const Readers& readers, bool may_replicate,
                                      const DatasetMaker& maker, const DatasetOptions& options,

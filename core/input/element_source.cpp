@@ -185,9 +185,14 @@ class ElementPass final : public Pass {
 
 }  // namespace
 
-HostSource::HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const char* const> names,
-                       void* user_data)
-    : Counted(memory), fn_(fn), file_fn_(file_fn), names_(&memory), user_data_(user_data) {
+HostSource::HostSource(Memory& memory, dist_strategy* strategy, Fn fn, FileFn file_fn,
+                       std::span<const char* const> names, void* user_data)
+    : Counted(memory),
+      strategy_(strategy),
+      fn_(fn),
+      file_fn_(file_fn),
+      names_(&memory),
+      user_data_(user_data) {
   names_.reserve(names.size());
   for (const char* const name : names) names_.emplace_back(name);
 }
@@ -195,8 +200,8 @@ HostSource::HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const ch
 dist_status HostSource::call(std::size_t file, int64_t index, dist_value** out_element) {
   const HostCall inside("a dataset's source", HostCall::Refuses::kWaits);
   return guarded("the dataset's source", [&] {
-    return has_files() ? file_fn_(file, name(file), index, out_element, user_data_)
-                       : fn_(index, out_element, user_data_);
+    return has_files() ? file_fn_(strategy_, file, name(file), index, out_element, user_data_)
+                       : fn_(strategy_, index, out_element, user_data_);
   });
 }
 

@@ -17,12 +17,15 @@ namespace dist {
 // HostSource: the host's callback and data. The data is released with release(user_data) on destruction.
 class HostSource : public Counted {
  public:
-  using Fn = dist_status (*)(int64_t index, dist_value** out_element, void* user_data);
-  using FileFn = dist_status (*)(std::size_t file, const char* name, int64_t index, dist_value** out_element,
-                                 void* user_data);
+  using Fn = dist_status (*)(dist_strategy* strategy, int64_t index, dist_value** out_element,
+                             void* user_data);
+  using FileFn = dist_status (*)(dist_strategy* strategy, std::size_t file, const char* name, int64_t index,
+                                 dist_value** out_element, void* user_data);
   using Release = void (*)(void* user_data);
 
-  HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const char* const> names, void* user_data);
+  // `strategy` is only passed to the callbacks.
+  HostSource(Memory& memory, dist_strategy* strategy, Fn fn, FileFn file_fn,
+             std::span<const char* const> names, void* user_data);
   // Must be called last, when creation can no longer fail: before, nothing is released.
   void own(Release on_end) noexcept { on_end_ = on_end; }
 
@@ -41,6 +44,7 @@ class HostSource : public Counted {
   dist_status call(std::size_t file, int64_t index, dist_value** out_element);
 
   std::mutex one_at_a_time_;  // guarantees the host that passes do not call it concurrently
+  dist_strategy* const strategy_;
   const Fn fn_;
   const FileFn file_fn_;
   std::pmr::vector<std::pmr::string> names_;

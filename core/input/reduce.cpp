@@ -10,9 +10,8 @@ Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user
   DIST_TRY(Iterator::create(dataset, &iterator));
   for (;;) {
     ValueRef batch;
-    const Status status = take(*iterator, "dist_dataset_reduce", &batch);
-    if (status.code() == DIST_OUT_OF_RANGE) return kOk;
-    DIST_TRY(status);
+    DIST_TRY(take(*iterator, "dist_dataset_reduce", &batch));
+    if (!batch) return kOk;
     const uint64_t failures = failures_on_this_thread();
     dist_value* made = nullptr;
     const dist_status code = guarded("the reducing function", [&] {

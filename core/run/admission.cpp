@@ -23,7 +23,7 @@ Status ReplicaPool::take_threads(const RunLimits& limits, const RunDeadline& dea
   if (budget.ask(*ticket_)) return kOk;
   if (limits.cancel_asked != nullptr && limits.cancel_asked->load(std::memory_order_seq_cst)) {
     budget.leave(*ticket_);
-    return cancelled_early("dist_work_cancel()");
+    return cancelled_early("dist_request_cancel()");
   }
   const auto told = [&] {
     return ticket_->has_turn() || group_.cancelled() || closing_.load(std::memory_order_seq_cst);

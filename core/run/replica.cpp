@@ -44,12 +44,12 @@ Status in_forked_child() noexcept {
 Status Replica::check_range(int64_t begin, int64_t end, int64_t grain) noexcept {
   int64_t length = 0;
   if (end < begin || __builtin_sub_overflow(end, begin, &length)) {
-    return invalid_argument("dist_parallel_for(): the range %lld to %lld %s", static_cast<long long>(begin),
-                            static_cast<long long>(end),
+    return invalid_argument("dist_replica_parallel_for(): the range %lld to %lld %s",
+                            static_cast<long long>(begin), static_cast<long long>(end),
                             end < begin ? "ends before it begins" : "has more than 2^63 - 1 indices");
   }
   if (grain < 1) {
-    return invalid_argument("dist_parallel_for(): grain is %lld, but must be 1 or more",
+    return invalid_argument("dist_replica_parallel_for(): grain is %lld, but must be 1 or more",
                             static_cast<long long>(grain));
   }
   return kOk;

@@ -121,11 +121,11 @@ class Replica {
   }
 
   // Calls body(first, last) for subranges of [begin, end) with at least `grain` indices each, on the loop
-  // threads of this replica. Errors name dist_parallel_for().
+  // threads of this replica. Errors name dist_replica_parallel_for().
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     DIST_TRY(check_range(begin, end, grain));
-    DIST_TRY(check_own("dist_parallel_for"));
+    DIST_TRY(check_own("dist_replica_parallel_for"));
     return arena_.parallel_for(begin, end, grain, body);
   }
 

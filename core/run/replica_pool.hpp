@@ -74,7 +74,7 @@ struct Body {
 
 // Limits that end a run early.
 struct RunLimits {
-  int64_t timeout_ns = 0;         // includes waiting for earlier runs; 0: none
+  int64_t timeout_ns = 0;         // includes waiting for earlier runs; not positive: none
   Cancel* cancel = nullptr;       // may be NULL
   const char* call = "dist_run";  // the host's call, for messages
   int64_t deadline_ns = 0;        // when timeout_ns expires, if it started before this call; 0: it starts now

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: turns between runs, in which cross-replica code reads or writes variables. The turns of
 // strategies with host threads are in host_threads.cpp as well.
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -16,8 +15,7 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
   const BudgetStay stay(insider());
   // acquire: makes the tenant's state visible.
   Tenant* const tenant = tenant_.load(std::memory_order_acquire);
-  if (tenant != nullptr)
-    DIST_TRY(tenant->take_all({call, std::max<int64_t>(timeout_ns, 0), deadline_ns, nullptr}));
+  if (tenant != nullptr) DIST_TRY(tenant->take_all({call, timeout_ns, deadline_ns, nullptr}));
   const Status taken = options_.threads == DIST_THREADS_HOST ? take_turn_of_host(call)
                                                              : take_turn_of_library(call, deadline_ns);
   if (taken.ok()) {

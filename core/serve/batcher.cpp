@@ -79,7 +79,8 @@ Status Batcher::destroy(Batcher* batcher) noexcept {
         if (batcher->out_.load(std::memory_order_acquire) == left) break;
         if (batcher->going_ == 0)
           return failed_precondition(
-              "dist_batcher_destroy(): the batcher still has works of items; destroy them first");
+              "dist_batcher_destroy(): the batcher still has items; call dist_request_destroy() for them "
+              "first");
       }
     }
     yield_this_thread();
@@ -233,7 +234,7 @@ ErrorRecord Batcher::why_over(const Item& item, dist_status as) const noexcept {
   } else if (item.cancel_asked.load(std::memory_order_relaxed)) {
     const Cancel* const by = item.cancel_object();
     std::snprintf(why.message, sizeof why.message, "the item was cancelled: %.900s",
-                  by != nullptr && by->signalled() ? by->reason() : "dist_work_cancel()");
+                  by != nullptr && by->signalled() ? by->reason() : "dist_request_cancel()");
   } else {
     return closing_;
   }

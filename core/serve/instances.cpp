@@ -55,7 +55,6 @@ Instances::Instances(Memory& memory, ReplicaPool& pool)
       pool_(pool),
       clock_(pool.recorder()[LocalReplica{0}]),
       host_(pool.host()),
-      timeout_ns_(pool.timeout_ns()),
       policy_(pool.policy()),
       spins_eagerly_(!pool.caller_in_the_way()),
       has_helpers_(pool.threads() != DIST_THREADS_HOST),
@@ -376,7 +375,7 @@ void Instances::cancel(Request& request) noexcept {
     if (!request.queued) {
       for (Seat& each : seats_) {
         if (each.current != &request) continue;
-        each.pool->pool().cancel("dist_work_cancel()");
+        each.pool->pool().cancel("dist_request_cancel()");
         watch_told(each);
       }
       return;
@@ -384,7 +383,7 @@ void Instances::cancel(Request& request) noexcept {
     withdraw(request);
   }
   ErrorRecord why = record_of(DIST_CANCELLED);
-  copy_text(why.message, "the request was cancelled before it started: dist_work_cancel()");
+  copy_text(why.message, "the request was cancelled before it started: dist_request_cancel()");
   end_unbegun(request, why);
 }
 

@@ -90,7 +90,7 @@ class Instances final : public Counted, public Tenant {
   // Starts the helper threads that a submission needs. `clock`: it needs the clock thread even without a
   // deadline.
   Status need_helpers(const Submission& given, bool clock) noexcept {
-    if (given.done == nullptr && (helpers_.has_clock() || (!clock && given.timeout_ns == 0))) [[likely]]
+    if (given.done == nullptr && (helpers_.has_clock() || (!clock && given.timeout_ns <= 0))) [[likely]]
       return kOk;
     return start_helpers(given, clock);
   }
@@ -141,7 +141,6 @@ class Instances final : public Counted, public Tenant {
   ReplicaPool& pool() const noexcept { return pool_; }
   // Whether instances and threads that wait for them have a CPU each; see spin_eagerly().
   bool spins_eagerly() const noexcept { return spins_eagerly_; }
-  int64_t timeout_of_waits() const noexcept { return timeout_ns_; }
   const Host& host() const noexcept { return host_; }
   // Counts completions, for callers that wait for one of several. A caller exists as AwaitsSeveral before it
   // checks whether one has completed; so either the check sees a completion, or one_ended() sees the caller.
@@ -375,7 +374,6 @@ class Instances final : public Counted, public Tenant {
   ReplicaPool& pool_;
   const Recorder& clock_;  // for timestamps
   const Host host_;
-  const int64_t timeout_ns_;
   std::mutex changing_;  // held while opening or closing
   Options options_;      // changes only while they are closed
   const WaitPolicy policy_;

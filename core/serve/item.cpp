@@ -80,7 +80,7 @@ void Item::finish(Status status, const ErrorRecord* reason, Endings& by) noexcep
   let_go();
 }
 
-void Item::cancel() noexcept { batcher_.cancel(*this, "dist_work_cancel()", false); }
+void Item::cancel() noexcept { batcher_.cancel(*this, "dist_request_cancel()", false); }
 
 void Item::cancelled(const char* reason) noexcept { batcher_.cancel(*this, reason, true); }
 
@@ -154,7 +154,7 @@ Status Item::take(int64_t timeout_ns, void** out) noexcept {
     if (was_full) batcher_.has_room_again(*this);
     if (*out != nullptr || over || timeout_ns == 0) return kOk;
     if (!std::exchange(may_wait, true)) {
-      DIST_TRY(home().check_wait("dist_work_take"));
+      DIST_TRY(home().check_wait("dist_request_take"));
       stay.emplace(home().pool().insider());
     }
     const int64_t left = home().help_and_left(end_ns);

@@ -308,7 +308,8 @@ Status Instances::end_idle(const char* call) noexcept {
                                  call);
     const std::lock_guard lock(mutex_);
     if (out_ != 0)
-      return failed_precondition("%s(): the strategy still has works of requests; destroy them first", call);
+      return failed_precondition(
+          "%s(): the strategy still has requests; call dist_request_destroy() for them first", call);
     for (int rank = 0; rank < num_instances(); ++rank) {
       if (pool_.threads() == DIST_THREADS_HOST && seat(rank).attended)
         return failed_precondition(

@@ -120,9 +120,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
   for (std::size_t i = 0; i < n; ++i) {
     if (Promise* const other = works[i]->promise(); other != nullptr && &other->home_ == &home_) continue;
     return invalid_argument(
-        "dist_work_wait_any(): works[0] is a request of dist_submit(), but works[%zu] is a collective or "
-        "belongs to another strategy. Wait for works of one kind and strategy.",
-        i);
+        "dist_request_wait_any(): requests[0] and requests[%zu] belong to different strategies", i);
   }
   std::size_t at = n;
   // seq_cst: see Instances::one_ended().
@@ -131,14 +129,16 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
     }
     return at < n;
   };
+  const char* const call = n == 1 ? "dist_request_wait" : "dist_request_wait_any";
+  if (timeout_ns == 0 && !done())
+    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the request has not completed. It continues to run.", call);
   // Promises of a destroyed strategy have completed.
   std::optional<BudgetStay> stay;
   if (!done()) {
-    DIST_TRY(home_.check_wait("dist_work_wait"));
+    DIST_TRY(home_.check_wait(call));
     stay.emplace(home_.pool().insider());
   }
   const Host& host = home_.host();
-  if (timeout_ns == 0) timeout_ns = home_.timeout_of_waits();
   const int64_t end_ns = timeout_ns > 0 ? deadline_after(host.now_ns(), timeout_ns) : 0;
   const Instances::AwaitsSeveral awaits(home_, n > 1);
   Word& word = n == 1 ? ended_ : home_.ends();
@@ -148,7 +148,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
     const int64_t left = home_.help_and_left(end_ns);
     if (end_ns != 0 && host.now_ns() >= end_ns) {
       return fail(DIST_DEADLINE_EXCEEDED,
-                  "dist_work_wait(): the request did not complete within %s. It continues to run.",
+                  "%s(): the request did not complete within %s. It continues to run.", call,
                   DurationText(timeout_ns).text);
     }
     if (left == 0) continue;

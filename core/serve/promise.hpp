@@ -29,7 +29,7 @@ class Instances;
 struct Submission {
   Body body;
   int32_t priority = 0;
-  int64_t timeout_ns = 0;  // until completion; 0: none
+  int64_t timeout_ns = 0;  // until completion; not positive: none
   int64_t id = 0;          // of a request, in traces; 0: its sequence number
   Cancel* cancel = nullptr;
   Completions* completions = nullptr;  // receives it on completion; may be NULL

@@ -286,7 +286,7 @@ dist_status Instances::call_request(Replica& replica, const Body& self) {
 }
 
 void Instances::cancel_late(const Request& request, ReplicaPool& pool) noexcept {
-  char reason[kReasonBytes] = "dist_work_cancel()";
+  char reason[kReasonBytes] = "dist_request_cancel()";
   {
     const std::lock_guard lock(mutex_);
     if (request.cancelled_with_all) copy_text(reason, all_cancelled_);

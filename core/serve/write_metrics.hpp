@@ -13,7 +13,7 @@ namespace dist {
 void write_metrics(const Instances& instances, const FlightRecorder& recorder, const char* strategy,
                    TextOut& out);
 
-// Writes the group "Serving" of dist_explain().
+// Writes the group "Serving" of dist_strategy_explain().
 void explain(Instances& instances, TextOut& out);
 
 }  // namespace dist

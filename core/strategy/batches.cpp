@@ -68,15 +68,12 @@ Status check_may_pass(const Dataset& dataset, const char* call) noexcept {
 }
 
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out) {
-  return take_batch(iterator, call, Iterator::FilledUp::kEnds, out);
+  const Status status = take_batch(iterator, call, Iterator::FilledUp::kEnds, out);
+  return status.code() == DIST_OUT_OF_RANGE ? kOk : status;
 }
 
 Status next_batch_or_rest(Iterator& iterator, const char* call, ValueRef* out) {
-  return take_batch(iterator, call, Iterator::FilledUp::kIsDelivered, out);
-}
-
-Status next_batch_if_any(Iterator& iterator, const char* call, ValueRef* out) {
-  const Status status = next_batch_or_rest(iterator, call, out);
+  const Status status = take_batch(iterator, call, Iterator::FilledUp::kIsDelivered, out);
   return status.code() == DIST_OUT_OF_RANGE ? kOk : status;
 }
 

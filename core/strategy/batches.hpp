@@ -14,13 +14,11 @@ namespace dist {
 // functions; a dataset for a single replica can be used inside like any other object.
 Status check_may_pass(const Dataset& dataset, const char* call) noexcept;
 
-// The iterator's next batch. If this thread is in a run, the end of the run also ends the wait.
+// The iterator's next batch, or none at the end of the pass. If this thread is in a run, the end of the run also ends the
+// wait.
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out);
 
 // The same, but delivers a last batch that is filled up (Pass::filled_up()), which next_batch() omits.
 Status next_batch_or_rest(Iterator& iterator, const char* call, ValueRef* out);
-
-// The same as next_batch_or_rest(), but returns OK and no batch at the end of the pass.
-Status next_batch_if_any(Iterator& iterator, const char* call, ValueRef* out);
 
 }  // namespace dist

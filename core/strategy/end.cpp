@@ -21,7 +21,7 @@ void Strategy::warn_of_handles(const char* call) const noexcept {
   group().host().log(
       DIST_LOG_WARNING,
       "%s(): the host has not destroyed all objects of the strategy: %s. Each keeps its memory until it is "
-      "destroyed. Set dist_strategy_options.late_destroys if this is intended.",
+      "destroyed. Set dist_host_options.late_destroys if this is intended.",
       call, objects);
 }
 

@@ -295,7 +295,7 @@ void write_collisions(Strategy& strategy, TextOut& out) {
 }
 
 void write_loops(Strategy& strategy, TextOut& out) {
-  out.put("  parallel loops: dist_parallel_for() ");
+  out.put("  parallel loops: dist_replica_parallel_for() ");
   if (const Executor& executor = strategy.executor(); executor.execute != nullptr) {
     return out.add(
         "and reductions outside replicas use the calling thread and up to %d threads of the host's "

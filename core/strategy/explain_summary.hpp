@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first three lines of dist_explain(): what runs, on which machine, and what to worry about.
+// The first three lines of dist_strategy_explain(): what runs, on which machine, and what to worry about.
 #pragma once
 
 #include <cstddef>

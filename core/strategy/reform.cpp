@@ -30,7 +30,7 @@ Status check(Strategy& strategy, const ReformOptions& options, const char* call)
   }
   if (strategy.way_options().network != nullptr) {
     return fail(DIST_UNIMPLEMENTED,
-                "%s(): workers that share a process (dist_strategy_options.network) cannot re-form. Create "
+                "%s(): workers that share a process (dist_worker_options.network) cannot re-form. Create "
                 "new strategies on a new network.",
                 call);
   }

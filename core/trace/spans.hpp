@@ -55,7 +55,7 @@ class SpanLog {
 };
 
 // The spans of one process, and the names of the process and its rows in a trace. Its number differs from
-// those of dist_write_trace(), which are worker numbers.
+// those of dist_strategy_write_trace(), which are worker numbers.
 struct SpanTrace {
   static constexpr int64_t kCoordinator = 1'000'000;
   static constexpr int64_t kFirstPs = 2'000'000;

@@ -79,7 +79,7 @@ static dist_status multiply(dist_replica *replica, product *p) {
   // Handing over a part that takes less than about 30 us costs more than computing it on the calling thread.
   const int64_t block_operations = 2 * BLOCK_ROWS * p->inner * p->columns + 1;
   const int64_t grain = 1 + 4194304 / block_operations;
-  return dist_parallel_for(replica, 0, blocks, grain, multiply_blocks, p);
+  return dist_replica_parallel_for(replica, 0, blocks, grain, multiply_blocks, p);
 }
 
 dist_status matrix_multiply(dist_replica *replica, int64_t rows, int64_t inner, int64_t columns,

@@ -108,6 +108,8 @@ static dist_status make_resolver(const session *s, dist_cluster_resolver **out) 
 
 static dist_status make_strategy(session *s) {
   dist_strategy_options how = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  how.worker = &worker;
   how.num_replicas = s->replicas;
   if (s->place.is_there) {
     if (replicas_are_libdists(s)) how.num_replicas = 0;
@@ -118,8 +120,8 @@ static dist_status make_strategy(session *s) {
   dist_cluster_resolver *resolver = NULL;
   dist_status status = make_resolver(s, &resolver);
   how.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-  how.cluster_resolver = resolver;
-  how.network = s->network;
+  worker.cluster_resolver = resolver;
+  worker.network = s->network;
   if (!status) status = dist_strategy_create(&how, &s->strategy);
   dist_cluster_resolver_destroy(resolver);
   return status;
@@ -253,7 +255,7 @@ static dist_status train_epoch(session *s, int32_t epoch, progress_state *state,
   network_score score = {0, 0};
   *state = (progress_state){.epoch = epoch};
   dist_value *batch;
-  while (!session_is_stopping(s) && !(status = dist_iterator_next(iterator, &batch))) {
+  while (!session_is_stopping(s) && !(status = dist_iterator_next(iterator, &batch)) && batch) {
     s->stopped = interrupt_came();
     status = trainer_open_batch(&s->t, batch, &s->stopped);
     if (!status && !s->stopped) status = take_step(s, batch, &score);
@@ -268,7 +270,7 @@ static dist_status train_epoch(session *s, int32_t epoch, progress_state *state,
   out->train_loss = state->loss;
   out->train_accuracy = state->rows > 0 ? accuracy(score, state->rows) : 0.0;
   out->seconds = seconds_since(start);
-  return status == DIST_OUT_OF_RANGE ? DIST_OK : status;
+  return status;
 }
 
 static dist_status test_epoch(session *s, report_epoch *out) {

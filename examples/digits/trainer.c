@@ -267,11 +267,11 @@ dist_status trainer_evaluate(trainer *t, dist_dataset *dataset, network_score *s
   dist_status status = dist_iterator_create(dataset, &iterator);
   if (status) return status;
   dist_value *batch;
-  while (!(status = dist_iterator_next(iterator, &batch))) {
+  while (!(status = dist_iterator_next(iterator, &batch)) && batch) {
     status = run_and_add(t, evaluate_replica, batch, score);
     dist_value_release(batch);
     if (status) break;
   }
   dist_iterator_destroy(iterator);
-  return status == DIST_OUT_OF_RANGE ? DIST_OK : status;
+  return status;
 }

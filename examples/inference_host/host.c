@@ -3,7 +3,6 @@
 // A sentence encoder behind HTTP (see README.md), as an example of a server that embeds libdist. libdist
 // decides when, on which replica and in which batch a request runs. It also enforces deadlines, priorities
 // and the queue limit, and drains the queue on shutdown.
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -68,10 +67,10 @@ static dist_status step(dist_replica *replica, dist_batch *batch, void *user_dat
 }
 
 // ---- Requests ------------------------------------------------------------------------------------------------
-static void encoded(dist_work *work, void *user_data) {
+static void encoded(dist_request *work, void *user_data) {
   (void)user_data;
-  request *r = dist_work_user_data(work);
-  http_answer_json(r->exchange, dist_work_wait(work, 0), r->answer, r->answer_size);
+  request *r = dist_request_user_data(work);
+  http_answer_json(r->exchange, dist_request_wait(work, DIST_NO_TIMEOUT), r->answer, r->answer_size);
 }
 
 static dist_status encode(exchange *e) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define DIST_EXPERIMENTAL
 #include "metrics.h"
 
 #include <stdio.h>
@@ -11,7 +10,7 @@ char *metrics_text(dist_strategy *strategy, size_t *out_size) {
   char *text = NULL;
   FILE *file = open_memstream(&text, out_size);
   if (file == NULL) return NULL;
-  const dist_status status = dist_write_metrics(strategy, NULL, write_text, file);
+  const dist_status status = dist_strategy_write_metrics(strategy, NULL, write_text, file);
   if (fclose(file) == 0 && !status) return text;
   free(text);
   return NULL;

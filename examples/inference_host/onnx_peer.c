@@ -8,7 +8,6 @@
 //
 // THREADS is the number of threads of the session, including the caller. REQUESTS is the maximum number of
 // waiting requests; further ones receive a 503.
-#define DIST_EXPERIMENTAL
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

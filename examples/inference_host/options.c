@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define DIST_EXPERIMENTAL
 #include "options.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define DIST_EXPERIMENTAL
 #include "layout.h"
 
 #include <stdlib.h>
@@ -31,8 +30,10 @@ dist_status layout_strategy(layout of, dist_strategy **out_strategy) {
     status = dist_device_assignment_build(topology, block, NULL, 4, of.replicas, DIST_DEVICE_ORDER_MESH,
                                           &assignment);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh_options = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh_options;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
+  mesh_options.device_assignment = assignment;
   if (!status) status = dist_strategy_create(&options, out_strategy);
   dist_device_assignment_destroy(assignment);
   dist_topology_destroy(topology);

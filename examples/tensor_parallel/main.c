@@ -4,7 +4,6 @@
 // output of ONNX Runtime, and the time (see README.md).
 //
 //     tensor_parallel WEIGHTS REFERENCE [DEVICES | REPLICASxDEVICES ...]
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <math.h>

@@ -25,7 +25,7 @@
  *       if (dist_batch_state(batch, i) == NULL)
  *         dist_batch_set_state(batch, i, new_cache(dist_batch_user_data(batch, i)));
  *       token = decode(dist_batch_state(batch, i));
- *       dist_batch_emit(batch, i, token);                            // dist_work_take() returns it
+ *       dist_batch_emit(batch, i, token);                            // dist_request_take() returns it
  *       if (token == the_last) dist_batch_end(batch, i, DIST_OK);
  *     }
  *
@@ -43,14 +43,14 @@
  * Steps share the strategy's queue with requests and runs. The priority of a step is the highest priority of its items.
  *
  * An item with completions arrives there whenever it has new results, and once more when it has completed. Each arrival
- * has a handle of its own. dist_work_test() reports completion, which includes an error, only for the handle of that
+ * has a handle of its own. dist_request_test() reports completion, which includes an error, only for the handle of that
  * last arrival, and for the handle from dist_batcher_submit() once the last arrival has been taken. So the loop below
  * finishes each item exactly once, however many threads run it.
  *
- *     while (dist_completions_next(completions, 0, &work) == DIST_OK && work != NULL) {
- *       while (dist_work_take(work, 0, &token) == DIST_OK && token != NULL) send(dist_work_user_data(work), token);
- *       if (dist_work_test(work, &done) != DIST_OK || done) finish(dist_work_user_data(work));
- *       dist_work_destroy(work);
+ *     while (dist_completions_next(completions, 0, &item) == DIST_OK && item != NULL) {
+ *       while (dist_request_take(item, 0, &token) == DIST_OK && token != NULL) send(dist_request_user_data(item), token);
+ *       if (dist_request_test(item, &done) != DIST_OK || done) finish(dist_request_user_data(item));
+ *       dist_request_destroy(item);
  *     }
  *
  * If several threads run the loop, one of them may still handle an earlier arrival while another one finishes the item.
@@ -60,7 +60,7 @@
  * with max_results untaken results takes part in no further step until one is taken, but keeps its place on its
  * instance, until its deadline expires, it is cancelled, or the instances are closed with a timeout.
  *
- * A deadline, a cancel object or dist_work_cancel() completes a waiting item immediately, and an item that has taken
+ * A deadline, a cancel object or dist_request_cancel() completes a waiting item immediately, and an item that has taken
  * part in a step before its next step. It does not interrupt a running step; the step function can check with
  * dist_batch_check().
  *
@@ -76,15 +76,6 @@
  */
 #ifndef DIST_BATCH_H
 #define DIST_BATCH_H
-
-#include "serve.h"
-
-#endif /* DIST_BATCH_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_BATCH_EXPERIMENTAL_H)
-#define DIST_BATCH_EXPERIMENTAL_H
 
 #include "serve.h"
 
@@ -156,7 +147,7 @@ DIST_API DIST_NODISCARD dist_status dist_batcher_create(dist_strategy *strategy,
 typedef struct dist_item_options {
   uint32_t struct_size;
   int32_t priority;              /* like dist_submit_options.priority */
-  int64_t timeout_ns;            /* time until completion, from now, in nanoseconds; 0 = no limit */
+  int64_t timeout_ns;            /* time until completion, from now, in nanoseconds; 0 = default (no limit) */
   dist_cancel *cancel;           /* cancels the item; may be NULL */
   dist_completions *completions; /* where the item arrives with results, or completed; may be NULL */
   /* called when the item has completed; may be NULL; not together with completions */
@@ -171,11 +162,11 @@ typedef struct dist_item_options {
 DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct_size_bytes);
 
 /**
- * Enqueues an item and returns immediately. *out_work is used like that of dist_submit().
+ * Enqueues an item and returns immediately. *out_request is used like that of dist_submit().
  *
  * Context  Any thread, concurrent; also inside a replica, a step, and a dist_done_fn.
  * Owns     user_data must stay valid until the item has completed and its step has returned (stuck_ns). The caller owns
- *          *out_work and destroys it with dist_work_destroy(). out_work and options may be NULL.
+ *          *out_request and destroys it with dist_request_destroy(). out_request and options may be NULL.
  * Errors   INVALID_ARGUMENT     batcher is NULL, an option is out of range, `length` exceeds the last bucket, or
  *                               `bytes` exceeds max_bytes.
  *          RESOURCE_EXHAUSTED   max_waiting items are waiting, or memory is exhausted.
@@ -184,7 +175,7 @@ DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct
  */
 DIST_API DIST_NODISCARD dist_status dist_batcher_submit(dist_batcher *batcher, void *user_data,
                                                         const dist_item_options *options,
-                                                        dist_work **out_work);
+                                                        dist_request **out_request);
 
 /**
  * Returns the number of waiting items and of items on instances. out_waiting and out_active may be NULL. Any thread may
@@ -198,7 +189,7 @@ DIST_API void dist_batcher_count(dist_batcher *batcher, int64_t *out_waiting, in
  * Context  Any thread; not during another call on this batcher, and not inside a replica.
  * Blocks   Briefly, while a completed step is cleaned up.
  * Owns     Takes ownership of the handle if it returns DIST_OK.
- * Errors   FAILED_PRECONDITION  items have not completed, or their work handles have not been destroyed.
+ * Errors   FAILED_PRECONDITION  items have not completed, or their handles have not been destroyed.
  *                               dist_instances_close() completes all items.
  */
 DIST_API DIST_NODISCARD dist_status dist_batcher_destroy(dist_batcher *batcher);
@@ -239,10 +230,10 @@ DIST_API void dist_batch_set_state(dist_batch *batch, size_t i, void *state);
 DIST_API DIST_NODISCARD dist_status dist_batch_check(dist_batch *batch, size_t i);
 
 /**
- * Emits a partial result of item i. dist_work_take() returns the results in this order. The item arrives in its
+ * Emits a partial result of item i. dist_request_take() returns the results in this order. The item arrives in its
  * completions unless it is already there.
  *
- * Owns     Takes ownership of `result` if it returns DIST_OK: dist_work_take() passes it on, or free_result frees it.
+ * Owns     Takes ownership of `result` if it returns DIST_OK: dist_request_take() passes it on, or free_result frees it.
  * Errors   INVALID_ARGUMENT     batch or result is NULL, or i is out of range.
  *          RESOURCE_EXHAUSTED   max_results results of the item have not been taken, or memory is exhausted. The caller
  *                               still owns the result. max_results is never exceeded in a step that emits one result
@@ -262,18 +253,19 @@ DIST_API void dist_batch_end(dist_batch *batch, size_t i, dist_status status);
 
 /**
  * Takes the next partial result of an item: *out_result, or NULL if there is none yet or the item has completed and has
- * no more (dist_work_test()).
+ * no more (dist_request_test()).
  *
  * Context  Any thread, concurrent; if it waits, outside replica functions.
- * Blocks   At most timeout_ns, for a result or the completion (0 = not at all; < 0 = no limit).
+ * Blocks   Up to timeout_ns, for a result or the completion (0: does not wait).
  * Owns     The caller owns *out_result.
  * Errors   INVALID_ARGUMENT     an argument is NULL.
- *          FAILED_PRECONDITION  the work does not belong to an item; a forked child; called inside a replica with a
+ *          FAILED_PRECONDITION  the request is not an item; a forked child; called inside a replica with a
  *                               timeout_ns other than 0.
  */
-DIST_API DIST_NODISCARD dist_status dist_work_take(dist_work *work, int64_t timeout_ns, void **out_result);
+DIST_API DIST_NODISCARD dist_status dist_request_take(dist_request *request, int64_t timeout_ns,
+                                                      void **out_result);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_BATCH_EXPERIMENTAL_H */
+#endif /* DIST_BATCH_H */

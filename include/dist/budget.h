@@ -4,7 +4,9 @@
  * Budgets: limit how many threads several strategies use at the same time.
  *
  *     dist_budget_create(NULL, 8, &budget);           // 8 threads
- *     options.budget = budget;
+ *     dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+ *     cpu.budget = budget;
+ *     options.cpu = &cpu;
  *     dist_strategy_create(&options, &small);         // any number of strategies
  *     dist_strategy_create(&options, &large);
  *     dist_budget_destroy(budget);                    // the strategies keep it as long as they need it
@@ -32,21 +34,12 @@
 
 #include "types.h"
 
-#endif /* DIST_BUDGET_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_BUDGET_EXPERIMENTAL_H)
-#define DIST_BUDGET_EXPERIMENTAL_H
-
-#include "types.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /**
- * Creates a budget of `threads` threads, for dist_strategy_options.budget. `allocator` may be NULL: malloc() and
+ * Creates a budget of `threads` threads, for dist_cpu_options.budget. `allocator` may be NULL: malloc() and
  * free().
  *
  * Owns     The caller owns *out_budget and destroys it with dist_budget_destroy().
@@ -69,4 +62,4 @@ DIST_API void dist_budget_destroy(dist_budget *budget);
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_BUDGET_EXPERIMENTAL_H */
+#endif /* DIST_BUDGET_H */

@@ -24,8 +24,8 @@
  * JSON file in the format that other programs use ("model.safetensors.index.json"): "weight_map" has the file of each
  * tensor, "metadata" has the texts, "total_size" (the bytes of all data) and "libdist.crc32" (the checksum of the
  * index, computed like that of a header). A path to load or open can be that of an index, written by libdist or another
- * program, or of a symbolic link to one. The shards must be next to that path or, if it is a link, next to the index that
- * it leads to. libdist names a shard after the
+ * program, or of a symbolic link to one. The shards must be next to that path or, if it is a link, next to the index
+ * that it leads to. libdist names a shard after the
  * index, 16 hexadecimal digits of the save, and the shard's number: "PATH.<digits>-00001-of-00003.safetensors". The
  * index and its shards store the digits as "libdist.save", so that a shard of another save is detected.
  */
@@ -122,22 +122,6 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_load(dist_strategy *strategy, const char *path,
                                                          dist_variable *const *variables, size_t n,
                                                          const dist_checkpoint_options *options);
-
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_CHECKPOINT_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_CHECKPOINT_EXPERIMENTAL_H)
-#define DIST_CHECKPOINT_EXPERIMENTAL_H
-
-#include "dataset.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /**
  * Opens a safetensors file, or the index of several, to inspect and read its tensors. If the file is replaced later,
@@ -282,4 +266,4 @@ DIST_API void dist_checkpoint_destroy(dist_checkpoint *checkpoint);
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_CHECKPOINT_EXPERIMENTAL_H */
+#endif /* DIST_CHECKPOINT_H */

@@ -22,15 +22,6 @@
 
 #include "types.h"
 
-#endif /* DIST_CLUSTER_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_CLUSTER_EXPERIMENTAL_H)
-#define DIST_CLUSTER_EXPERIMENTAL_H
-
-#include "types.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -272,4 +263,4 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_should_evaluate(const dist_clus
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_CLUSTER_EXPERIMENTAL_H */
+#endif /* DIST_CLUSTER_H */

@@ -31,7 +31,7 @@ typedef struct dist_collective_options {
   uint32_t struct_size;
   int32_t numerics;   /* DIST_NUMERICS_...; 0 = the strategy's (ORDERED by default) */
   const char *tag;    /* name for reports, equal on all members; may be NULL */
-  int64_t timeout_ns; /* longest wait for a peer in ns; 0 = the strategy's; < 0 = no limit */
+  int64_t timeout_ns; /* longest wait for a peer in ns; 0 = the strategy's; DIST_NO_TIMEOUT = no limit */
   /* participating group; NULL = all replicas. Below, R is its size, and r, p and root are ranks in it */
   const dist_group *group;
   const double *weights; /* MEAN: one weight (>= 0) per contribution; set on all members or on none */
@@ -115,7 +115,7 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          UNIMPLEMENTED        REPRODUCIBLE with PROD, USER, weighted integers or complex64, or for a scan.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_reduce_op op,
-                                                    const dist_tensor *in, dist_tensor *out, size_t n,
+                                                    const dist_tensor *in, const dist_tensor *out, size_t n,
                                                     const dist_collective_options *options);
 
 /**
@@ -130,8 +130,9 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, dist_reduce_op op,
-                                                        int32_t root, const dist_tensor *in, dist_tensor *out,
-                                                        size_t n, const dist_collective_options *options);
+                                                        int32_t root, const dist_tensor *in,
+                                                        const dist_tensor *out, size_t n,
+                                                        const dist_collective_options *options);
 
 /**
  * Reduces n tensors over all replicas. Every replica gets a part of each result.
@@ -147,8 +148,8 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, d
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, dist_reduce_op op,
-                                                        const dist_tensor *in, dist_tensor *out, size_t n,
-                                                        const dist_collective_options *options);
+                                                        const dist_tensor *in, const dist_tensor *out,
+                                                        size_t n, const dist_collective_options *options);
 
 /**
  * Concatenates the tensors of all replicas. Every replica gets the results.
@@ -164,7 +165,7 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, d
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for a scalar or if the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const dist_tensor *in,
-                                                    dist_tensor *out, size_t n,
+                                                    const dist_tensor *out, size_t n,
                                                     const dist_collective_options *options);
 
 /**
@@ -179,8 +180,8 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const
  * Errors   Like dist_all_gather(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, int32_t root,
-                                                        const dist_tensor *in, dist_tensor *out, size_t n,
-                                                        const dist_collective_options *options);
+                                                        const dist_tensor *in, const dist_tensor *out,
+                                                        size_t n, const dist_collective_options *options);
 
 /**
  * Copies the root's tensors to every replica.
@@ -195,7 +196,7 @@ DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, i
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_t root, const dist_tensor *in,
-                                                   dist_tensor *out, size_t n,
+                                                   const dist_tensor *out, size_t n,
                                                    const dist_collective_options *options);
 
 /**
@@ -211,8 +212,8 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_
  * Errors   Like dist_reduce_scatter(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica, int32_t root,
-                                                           const dist_tensor *in, dist_tensor *out, size_t n,
-                                                           const dist_collective_options *options);
+                                                           const dist_tensor *in, const dist_tensor *out,
+                                                           size_t n, const dist_collective_options *options);
 
 /**
  * Every replica sends one part of each tensor to every replica.
@@ -229,7 +230,7 @@ DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica
  * Errors   Like dist_all_gather().
  */
 DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const dist_tensor *in,
-                                                    dist_tensor *out, size_t n,
+                                                    const dist_tensor *out, size_t n,
                                                     const dist_collective_options *options);
 
 /**
@@ -249,7 +250,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for an unknown kind.
  */
 DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, int32_t kind,
-                                              const dist_tensor *in, dist_tensor *out, size_t n,
+                                              const dist_tensor *in, const dist_tensor *out, size_t n,
                                               const dist_collective_options *options);
 
 /**
@@ -268,7 +269,7 @@ DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if a rank is not in -1 .. R-1 or the pairs do not match.
  */
 DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t destination, int32_t source,
-                                                 const dist_tensor *in, dist_tensor *out, size_t n,
+                                                 const dist_tensor *in, const dist_tensor *out, size_t n,
                                                  const dist_collective_options *options);
 
 /**
@@ -375,7 +376,8 @@ typedef struct dist_communication_options {
   int32_t implementation; /* DIST_COMMUNICATION_... */
   /* planned lists, and lists reduced outside runs, are split into packs of about this size; 0 = not set */
   int64_t bytes_per_pack;
-  /* longest wait for a peer, in nanoseconds; < 0 = no limit; 0 = not set, unless has_timeout is 1 */
+  /* longest wait for a peer, in nanoseconds; 0 = not set, unless has_timeout is 1; any negative value = no limit, as in
+   * TensorFlow */
   int64_t timeout_ns;
   int32_t has_timeout; /* 1 = timeout_ns is set, even if it is 0, which then means no limit */
   int32_t reserved;    /* must be 0 */
@@ -399,22 +401,6 @@ DIST_API void dist_communication_options_init(dist_communication_options *option
 DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_communication_options *base,
                                                                      const dist_communication_options *over,
                                                                      dist_communication_options *out_options);
-
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_COLLECTIVE_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_COLLECTIVE_EXPERIMENTAL_H)
-#define DIST_COLLECTIVE_EXPERIMENTAL_H
-
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** Options of dist_reduce_apply(). */
 typedef struct dist_apply_options {
@@ -465,8 +451,9 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  *                              parameters have different dtypes.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dist_reduce_op op,
-                                                      dist_tensor *gradients, dist_tensor *parameters,
-                                                      size_t n, const dist_apply_options *apply,
+                                                      const dist_tensor *gradients,
+                                                      const dist_tensor *parameters, size_t n,
+                                                      const dist_apply_options *apply,
                                                       const dist_collective_options *options);
 
 /**
@@ -482,4 +469,4 @@ DIST_API DIST_NODISCARD dist_status dist_communication_options_describe(
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_COLLECTIVE_EXPERIMENTAL_H */
+#endif /* DIST_COLLECTIVE_H */

@@ -10,11 +10,11 @@
  *     dist_dataset_create_from_tensors(strategy, rows, 2, &options, &dataset);
  *
  *     dist_iterator_create(dataset, &pass);
- *     while ((status = dist_iterator_next(pass, &batch)) == DIST_OK) {
+ *     while ((status = dist_iterator_next(pass, &batch)) == DIST_OK && batch != NULL) {
  *       dist_run_values(strategy, step, model, batch, NULL, NULL, NULL);    // each replica gets its part of the batch
  *       dist_value_release(batch);
  *     }
- *     if (status != DIST_OUT_OF_RANGE) handle_error(status);
+ *     if (status != DIST_OK) handle_error(status);
  *     dist_iterator_destroy(pass);
  *
  * A source provides elements, batches are made of elements, and each batch is split over the replicas of all workers.
@@ -41,7 +41,7 @@ typedef struct dist_dataset_options {
   int32_t shuffle;
   /* number of batches that oneTBB threads make ahead; < 0 = none; 0 = one if that makes your loop faster, which
    * libdist measures (see dist_dataset_explain()), and none if the strategy starts no threads
-   * (dist_strategy_options.helper_threads). TensorFlow: experimental_per_replica_buffer_size, in which 0 is none */
+   * (dist_host_options.helper_threads). TensorFlow: experimental_per_replica_buffer_size, in which 0 is none */
   int32_t prefetch;
   uint64_t seed;        /* seed of the shuffled orders */
   int32_t shard_policy; /* DIST_SHARD_...; how the source is divided between workers */
@@ -124,9 +124,11 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strate
  * *out_element is a tensor, or a list, tuple or dictionary of elements; libdist takes over its reference. Return
  * DIST_OUT_OF_RANGE to end the pass. libdist calls the function from one thread at a time, which may differ from the
  * thread that requests a batch. The function must not throw. Inside it, runs, collectives, accesses to variables and
- * requests for a batch fail with FAILED_PRECONDITION.
+ * requests for a batch fail with FAILED_PRECONDITION. `strategy` is the one that the dataset was created with; use it
+ * only while it exists.
  */
-typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, void *user_data);
+typedef dist_status (*dist_source_fn)(dist_strategy *strategy, int64_t index, dist_value **out_element,
+                                      void *user_data);
 
 /**
  * Creates a dataset whose elements your callback produces.
@@ -175,8 +177,8 @@ DIST_API DIST_NODISCARD dist_status dist_input_context_per_replica_batch_size(
  * Each batch of this dataset goes to one replica as a whole, so its global_batch_size is the batch size of one replica.
  * Its own prefetch is ignored. *context is valid only during the call.
  */
-typedef dist_status (*dist_dataset_fn)(const dist_input_context *context, dist_dataset **out_dataset,
-                                       void *user_data);
+typedef dist_status (*dist_dataset_fn)(dist_strategy *strategy, const dist_input_context *context,
+                                       dist_dataset **out_dataset, void *user_data);
 
 /**
  * Creates a dataset from the datasets that a function returns (TensorFlow: distribute_datasets_from_function).
@@ -277,7 +279,7 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *datase
 
 /**
  * Returns the next batch: the structure of an element, with a per-replica value at each leaf (with one replica, a
- * tensor).
+ * tensor). At the end of the pass, *out_batch is NULL, also in every further call.
  *
  * A dataset of several tensors returns a list of them; a dataset of one tensor returns that tensor.
  *
@@ -290,9 +292,8 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *datase
  * Blocks   Until the batch is made. In a merge function, the end of the run also ends the wait, unless the batch is
  *          made on the calling thread. With several workers, until all have arrived, at most for the strategy's
  *          timeout.
- * Owns     The caller owns *out_batch and releases it with dist_value_release().
- * Errors   OUT_OF_RANGE         the pass has ended; every further call returns this again.
- *          INVALID_ARGUMENT     an argument is NULL, the elements of a batch differ, or an element is a scalar and
+ * Owns     The caller owns *out_batch, unless it is NULL, and releases it with dist_value_release().
+ * Errors   INVALID_ARGUMENT     an argument is NULL, the elements of a batch differ, or an element is a scalar and
  *                               cannot be split.
  *          FAILED_PRECONDITION  a forked child; called inside a replica function although the dataset serves several
  *                               replicas or several workers; a worker needs an empty batch, but its source has no
@@ -311,29 +312,13 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, 
  */
 DIST_API void dist_iterator_destroy(dist_iterator *iterator);
 
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_DATASET_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_DATASET_EXPERIMENTAL_H)
-#define DIST_DATASET_EXPERIMENTAL_H
-
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Produces element `index` (0, 1, 2, ..., from 0 each time the file is read) of file number `file` in the list, whose
  * name is `name`. Return DIST_OUT_OF_RANGE to end the file. Otherwise like dist_source_fn; your callback opens and
  * reads the files.
  */
-typedef dist_status (*dist_file_source_fn)(size_t file, const char *name, int64_t index,
-                                           dist_value **out_element, void *user_data);
+typedef dist_status (*dist_file_source_fn)(dist_strategy *strategy, size_t file, const char *name,
+                                           int64_t index, dist_value **out_element, void *user_data);
 
 /**
  * Creates a dataset of the elements of n files.
@@ -400,7 +385,7 @@ typedef dist_status (*dist_dataset_reduce_fn)(dist_value *state, dist_value *bat
  * Owns     The caller owns *out_state and releases it with dist_value_release(). `initial` may be NULL; *out_state can
  *          then be NULL, too.
  * Errors   INVALID_ARGUMENT  an argument is NULL.
- *          any               like dist_iterator_create(), dist_iterator_next() (except OUT_OF_RANGE) or fn.
+ *          any               like dist_iterator_create(), dist_iterator_next() or fn.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, dist_value *initial,
                                                         dist_dataset_reduce_fn fn, void *user_data,
@@ -420,16 +405,17 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, d
 DIST_API DIST_NODISCARD dist_status dist_dataset_check_shards(dist_dataset *dataset, int64_t limit);
 
 /**
- * Returns the next batch, or NULL at the end of the pass (TensorFlow: get_next_as_optional).
+ * Returns the next batch like dist_iterator_next(), including a last step that lacks batches (TensorFlow:
+ * get_next_as_optional).
  *
- * If the dataset was created from a function and all its batches have the same shape, the last step can lack batches.
- * This function delivers such a step, with empty tensors for some replicas; dist_iterator_next() omits it.
+ * Only a dataset that was created from a function and whose batches all have the same shape has such a step. This
+ * function delivers it, with empty tensors for some replicas; dist_iterator_next() omits it.
  *
  * Shape    Like dist_iterator_next().
  * Context  Strategy, serialized.
  * Blocks   Until the batch is made.
  * Owns     The caller owns *out_batch, unless it is NULL, and releases it with dist_value_release().
- * Errors   Like dist_iterator_next(), except OUT_OF_RANGE.
+ * Errors   Like dist_iterator_next().
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_next_optional(dist_iterator *iterator,
                                                                 dist_value **out_batch);
@@ -437,4 +423,4 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_next_optional(dist_iterator *i
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_DATASET_EXPERIMENTAL_H */
+#endif /* DIST_DATASET_H */

@@ -28,8 +28,12 @@
  * with the other replicas through collectives. dist_run() calls the function once on every replica and returns when all
  * calls have returned.
  *
- * The functions that are declared by default form the baseline, on which programs can rely. `#define DIST_EXPERIMENTAL`
- * before the include also declares the experimental functions; see types.h.
+ * This API is what version 1.0 will freeze: from then on, every version with the same soname (libdist.so.1) runs
+ * programs that were compiled with an earlier one. Two kinds of headers are not included here:
+ *
+ *   - <dist/experimental/NAME.h> declares functions that may still change or be removed in any version: rpc.h, server.h
+ *     and coordinator.h (parameter servers), preemption.h, rendezvous.h and links.h.
+ *   - <dist/tf.h> declares stable functions that only programs ported from tf.distribute need.
  *
  * These rules hold for every function:
  *
@@ -43,15 +47,19 @@
  *     dist_last_error() describes what went wrong, what was expected and what to try.
  *   - Options may be NULL. A zero field selects the default. Initialize option structs with DIST_..._OPTIONS_INIT or,
  *     from other languages, with dist_..._options_init().
+ *   - A struct whose first field is struct_size can get further fields in later versions. All other structs, such as
+ *     dist_tensor and dist_allocator, are final: they never change.
  *   - The caller owns an object that a create function returns and releases it with dist_..._destroy(), which accepts
  *     NULL. Values are reference-counted instead, with retain and release functions. Input strings and tensors are
  *     copied unless the function has "wrap" in its name. Returned strings and shapes are borrowed from the object they
  *     belong to.
- *   - A callback returns a status. It must not throw an exception out of the callback or leave it with longjmp().
- *     If it does throw a C++ exception, the call that needed the callback fails, usually with UNKNOWN. An exception
- *     of a callback that cannot report a failure, such as dist_release_fn, is dropped.
- *     libdist takes ownership of an object that a callback returns through a pointer, whatever the status is, and
- *     releases it if the status is an error.
+ *   - A timeout of 0 in options selects the default; as the parameter of a function that waits, it means not to wait.
+ *     DIST_NO_TIMEOUT disables a timeout in both.
+ *   - The last parameter of a callback is `user_data`. A callback that can fail returns a status. Do not throw an
+ *     exception out of a callback or leave it with longjmp(). If a callback does throw a C++ exception, the call that needed the callback
+ *     fails, usually with UNKNOWN. An exception of a callback that cannot report a failure, such as dist_release_fn, is
+ *     dropped. libdist takes ownership of an object that a callback returns through a pointer, whatever the status is,
+ *     and releases it if the status is an error.
  *   - A tensor can have any strides, including negative ones. Elements of an input tensor may overlap (stride 0). In an
  *     output tensor, each stride must exceed the span of all smaller ones, so that no two elements overlap. If a list's
  *     length exceeds the address space, the call fails without reading the list.
@@ -63,8 +71,9 @@
  *   - libdist never aborts, exits, forks, raises signals, installs signal handlers, changes the environment, or writes
  *     to stdout or stderr.
  */
-/* This file has no include guard. Each header has one guard per part, so that including this file again with
-   DIST_EXPERIMENTAL defined adds the experimental parts. */
+#ifndef DIST_DIST_H
+#define DIST_DIST_H
+
 /* The order is that of reading. clang-format would sort the includes. */
 /* clang-format off */
 #include "types.h"         /* status codes, dtypes, operators, tensors, handles, and how functions are documented */
@@ -91,9 +100,6 @@
 #include "cluster_resolver.h" /* cluster discovery: TF_CONFIG, Slurm, Kubernetes, ... */
 #include "partitioner.h"   /* how a variable is split into parts */
 #include "workers.h"       /* replicas in several processes */
-#include "preemption.h"    /* a checkpoint before a machine is preempted */
-#include "rpc.h"           /* remote procedure calls between processes */
-#include "server.h"        /* parameter servers, and workers that run closures */
-#include "coordinator.h"   /* closures on workers and variables on parameter servers */
-#include "experimental_hints.h" /* makes the compiler explain that a name needs DIST_EXPERIMENTAL */
 /* clang-format on */
+
+#endif /* DIST_DIST_H */

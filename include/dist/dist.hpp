@@ -20,12 +20,12 @@
 //     allocate nothing.
 //   - Const and immutable data are read through const_tensor. A const_tensor does not convert to tensor, so a call that
 //     would write to such data does not compile. A const handle, like a const pointer, does not make its object const.
-//   - The baseline needs no macro. DIST_EXPERIMENTAL adds the rest, also if it is defined before a second include (types.h).
-//     Classes are the same in both cases: a method marked "Experimental." is always declared, but defined only with the
-//     macro.
 //   - Options are the structs of the C API, initialized with DIST_..._OPTIONS_INIT, except for collective_options.
+//
+// <dist/experimental/NAME.hpp> and <dist/tf.hpp> wrap the headers of C with the same names.
+#ifndef DIST_DIST_HPP
+#define DIST_DIST_HPP
 
-// This file has no include guard; each header has one guard per part.
 // The order is that of reading. clang-format would sort the includes.
 // clang-format off
 #include "hpp/error.hpp"          // errors as exceptions
@@ -53,10 +53,6 @@
 #include "hpp/cluster.hpp"        // cluster specs, resolvers
 #include "hpp/partitioner.hpp"    // partitioners
 #include "hpp/workers.hpp"        // replicas in several processes
-#include "hpp/rpc.hpp"            // remote procedure calls between processes
-#include "hpp/server.hpp"         // parameter servers, and workers that run closures
-#include "hpp/coordinator.hpp"    // closures on workers, variables on parameter servers
-#include "hpp/preemption.hpp"     // a checkpoint before a machine is preempted
-#undef DIST_EXPERIMENTAL_HINTS_OFF
-#include "experimental_hints.h"   // makes the compiler explain that a C name needs DIST_EXPERIMENTAL
 // clang-format on
+
+#endif  // DIST_DIST_HPP

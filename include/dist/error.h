@@ -30,6 +30,9 @@ extern "C" {
 #define DIST_VERSION_MINOR 2
 #define DIST_VERSION_PATCH 0
 
+/** The version of the headers, as dist_version() returns it for the library. */
+#define DIST_VERSION (DIST_VERSION_MAJOR * 10000 + DIST_VERSION_MINOR * 100 + DIST_VERSION_PATCH)
+
 /** Returns the version of the loaded library: major * 10000 + minor * 100 + patch. */
 DIST_API int32_t dist_version(void);
 
@@ -107,22 +110,6 @@ DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_in
  */
 DIST_API dist_status dist_fail(dist_status status, const char *message);
 
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_ERROR_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_ERROR_EXPERIMENTAL_H)
-#define DIST_ERROR_EXPERIMENTAL_H
-
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The enums of types.h whose values have names. 0 is invalid, so that a missing value is an error. */
 enum {
   DIST_ENUM_STATUS = 1,          /* DIST_OK ...: "OK", "INVALID_ARGUMENT" */
@@ -160,4 +147,4 @@ DIST_API DIST_NODISCARD dist_status dist_enum_from_name(int32_t domain, const ch
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_ERROR_EXPERIMENTAL_H */
+#endif /* DIST_ERROR_H */

@@ -3,16 +3,16 @@
  * @file
  * Inspection: traces, metrics and descriptions of what the replicas do and did.
  *
- *     dist_explain(strategy, print_line, stdout);                // configuration of the strategy
- *     dist_write_trace(strategy, write_file, trace);             // open the file in Perfetto
- *     dist_write_metrics(strategy, NULL, write_file, scrape);    // a page for Prometheus
+ *     dist_strategy_explain(strategy, print_line, stdout);                // configuration of the strategy
+ *     dist_strategy_write_trace(strategy, write_file, trace);             // open the file in Perfetto
+ *     dist_strategy_write_metrics(strategy, NULL, write_file, scrape);    // a page for Prometheus
  *
  * A flight recorder is always on. Each replica records its last 1,024 events (runs and collectives): when it arrived,
  * when all members had arrived, when it continued, and the parameters. It also keeps totals over its whole life.
  * Recording costs a few nanoseconds per collective and needs no allocations, locks or system calls. Reading does not
  * disturb the replicas; you can read while they run or hang.
  *
- * dist_strategy_options.recorded_events sets the number of events per replica, up to 2^20, and of events that a worker
+ * dist_host_options.recorded_events sets the number of events per replica, up to 2^20, and of events that a worker
  * records outside its replicas. Their memory, 128 bytes per event, is allocated from the strategy's allocator when the
  * strategy is created, but is not touched until an event is written. So a long ring initially costs only address space.
  * Writing a trace or computing the straggler table takes about 200 more bytes per recorded event. A re-formed strategy
@@ -48,23 +48,8 @@ extern "C" {
  *          FAILED_PRECONDITION  a forked child.
  *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
-DIST_API DIST_NODISCARD dist_status dist_explain(dist_strategy *strategy, dist_text_fn fn, void *user_data);
-
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_INSPECT_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_INSPECT_EXPERIMENTAL_H)
-#define DIST_INSPECT_EXPERIMENTAL_H
-
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+DIST_API DIST_NODISCARD dist_status dist_strategy_explain(dist_strategy *strategy, dist_text_fn fn,
+                                                          void *user_data);
 
 /**
  * Writes the recorded events as a trace in Chrome's trace-event format (JSON), for Perfetto (ui.perfetto.dev) or
@@ -86,9 +71,9 @@ extern "C" {
  *
  * With several workers, each worker writes its own trace: the pid is the number of the worker, the tid is the id of the
  * replica, and the tid after the last replica of all workers stands for what the worker does outside replicas. A
- * collective names the worker and replica that arrived last, like dist_stragglers(), and, while it waits, the number of
- * missing workers and the lowest of them. Process, thread and arrow ids are unique across the traces, so you can join
- * their event lists:
+ * collective names the worker and replica that arrived last, like dist_strategy_stragglers(), and, while it waits, the
+ * number of missing workers and the lowest of them. Process, thread and arrow ids are unique across the traces, so you
+ * can join their event lists:
  *
  *     jq -s '{displayTimeUnit: "ns", traceEvents: map(.traceEvents[])}' worker*.json > all.json
  *
@@ -100,8 +85,8 @@ extern "C" {
  *          FAILED_PRECONDITION  a forked child.
  *          RESOURCE_EXHAUSTED   memory is exhausted; a part of the text may have been written.
  */
-DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, dist_text_fn fn,
-                                                     void *user_data);
+DIST_API DIST_NODISCARD dist_status dist_strategy_write_trace(dist_strategy *strategy, dist_text_fn fn,
+                                                              void *user_data);
 
 /**
  * Writes counters and gauges in Prometheus' text exposition format, as a page for a scrape.
@@ -149,8 +134,8 @@ DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, di
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL.
  *          FAILED_PRECONDITION  a forked child.
  */
-DIST_API DIST_NODISCARD dist_status dist_write_metrics(dist_strategy *strategy, const char *name,
-                                                       dist_text_fn fn, void *user_data);
+DIST_API DIST_NODISCARD dist_status dist_strategy_write_metrics(dist_strategy *strategy, const char *name,
+                                                                dist_text_fn fn, void *user_data);
 
 /** How often a replica was the last one to arrive at the rounds of one tag, collective and group. */
 typedef struct dist_straggler {
@@ -192,8 +177,9 @@ typedef struct dist_straggler {
  *          FAILED_PRECONDITION  a forked child.
  *          RESOURCE_EXHAUSTED   memory is exhausted.
  */
-DIST_API DIST_NODISCARD dist_status dist_stragglers(dist_strategy *strategy, dist_straggler *out,
-                                                    size_t row_bytes, size_t capacity, size_t *out_n);
+DIST_API DIST_NODISCARD dist_status dist_strategy_stragglers(dist_strategy *strategy, dist_straggler *out,
+                                                             size_t row_bytes, size_t capacity,
+                                                             size_t *out_n);
 
 /**
  * Writes a description of how a dataset is read: its source, how batches are made, what this worker and each of its
@@ -290,4 +276,4 @@ DIST_API DIST_NODISCARD dist_status dist_variable_check_drift(dist_strategy *str
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_INSPECT_EXPERIMENTAL_H */
+#endif /* DIST_INSPECT_H */

@@ -13,14 +13,14 @@
  * Values, variables, input and reductions work as in the mirrored strategy.
  *
  * A logical device has a handle of type dist_replica * too; dist_replica_id() returns the number of the device. The
- * handle supports dist_parallel_for(), and the collectives of collective.h and works of work.h among the devices of its
- * replica. A device can read variables: it sees its replica's copy. Operations of whole replicas (merge calls,
- * assignments, metrics) are rejected there.
+ * handle supports dist_replica_parallel_for(), and the collectives of collective.h and works of work.h among the
+ * devices of its replica. A device can read variables: it sees its replica's copy. Operations of whole replicas (merge
+ * calls, assignments, metrics) are rejected there.
  *
  * With DIST_PLACEMENT_CORES and an assignment made from dist_topology_from_host(), the thread of each device is pinned
  * to the device's CPU. The caller's thread, which can be device 0 of replica 0, is never moved. In reports, the members
  * are logical devices, and dist_error_info.logical_device names the one that failed. Inspection functions such as
- * dist_write_trace() show replicas only.
+ * dist_strategy_write_trace() show replicas only.
  */
 #ifndef DIST_MESH_H
 #define DIST_MESH_H
@@ -92,23 +92,6 @@ DIST_API DIST_NODISCARD dist_status dist_replicate_to_logical_devices(dist_repli
                                                                       dist_value *value,
                                                                       dist_value **out_value);
 
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_MESH_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_MESH_EXPERIMENTAL_H)
-#define DIST_MESH_EXPERIMENTAL_H
-
-#include "run.h"
-#include "topology.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Returns the number of logical devices of each replica, D: 1 for strategies of other kinds; 0 for NULL. */
 DIST_API int32_t dist_strategy_num_logical_devices(const dist_strategy *strategy);
 
@@ -147,7 +130,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_shard(const dist_value *value, in
 typedef struct dist_devices_options {
   uint32_t struct_size;
   int32_t reserved;   /* 0 */
-  int64_t timeout_ns; /* time limit of the whole run on devices; 0 = none */
+  int64_t timeout_ns; /* time limit of the whole run on devices; 0 = default (none) */
   /* how to join the devices' results: no partition, one for all leaves, or one for each leaf in the order of the nest
      (dictionaries: by key). The shape of a partition is ignored. A leaf without a partition (or with NULL) follows the
      rules of dist_run_on_devices(): tensors of equal sizes count as tiles if the first split argument has as many
@@ -230,7 +213,7 @@ DIST_API DIST_NODISCARD dist_status dist_device_coordinates(dist_replica *device
 
 /**
  * Returns the position of a logical device along a named axis of its replica's devices, and the size of the axis. The
- * axes are those of dist_strategy_options.axes, the last one varying fastest. Without that option they are "x", "y",
+ * axes are those of dist_mesh_options.axes, the last one varying fastest. Without that option they are "x", "y",
  * "z" and "core" if replicas are blocks of the mesh in which the core varies fastest (DIST_DEVICE_ORDER_MESH), and
  * otherwise one axis, "device".
  *
@@ -289,7 +272,7 @@ DIST_API void dist_halo_init(dist_halo *halo, uint32_t struct_size_bytes);
  *                            do not fit together, or out has the wrong sizes.
  */
 DIST_API DIST_NODISCARD dist_status dist_halo_exchange(dist_replica *device, const dist_tensor *in,
-                                                       const dist_halo *halo, dist_tensor *out,
+                                                       const dist_halo *halo, const dist_tensor *out,
                                                        const dist_collective_options *options);
 
 /**
@@ -312,7 +295,8 @@ DIST_API DIST_NODISCARD dist_status dist_halo_exchange(dist_replica *device, con
  */
 DIST_API DIST_NODISCARD dist_status dist_reshard(dist_replica *device, const dist_partition *from,
                                                  const dist_partition *to, const dist_tensor *in,
-                                                 dist_tensor *out, const dist_collective_options *options);
+                                                 const dist_tensor *out,
+                                                 const dist_collective_options *options);
 
 /**
  * Returns the number of bytes that dist_reshard() moves to a logical device from others; with a device of -1, to all
@@ -330,4 +314,4 @@ DIST_API DIST_NODISCARD dist_status dist_reshard_bytes(const dist_partition *fro
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_MESH_EXPERIMENTAL_H */
+#endif /* DIST_MESH_H */

@@ -11,12 +11,10 @@
  * adds to its own copy without waiting, and the result combines all copies. A metric has one copy per replica under
  * every strategy, including central storage.
  */
+#ifndef DIST_METRIC_H
+#define DIST_METRIC_H
+
 #include "types.h"
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_METRIC_EXPERIMENTAL_H)
-#define DIST_METRIC_EXPERIMENTAL_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -129,7 +127,7 @@ DIST_API void dist_metric_destroy(dist_metric *metric);
 DIST_API DIST_NODISCARD dist_status dist_average_loss(dist_replica *replica,
                                                       const dist_tensor *per_example_loss,
                                                       const dist_tensor *sample_weight,
-                                                      int64_t global_batch_size, dist_tensor *out);
+                                                      int64_t global_batch_size, const dist_tensor *out);
 
 /**
  * Computes a replica's share of a loss that is the same on all replicas (TensorFlow: tf.nn.scale_regularization_loss).
@@ -144,9 +142,10 @@ DIST_API DIST_NODISCARD dist_status dist_average_loss(dist_replica *replica,
  *                               was called in cross-replica context.
  */
 DIST_API DIST_NODISCARD dist_status dist_scale_regularization_loss(dist_replica *replica,
-                                                                   const dist_tensor *loss, dist_tensor *out);
+                                                                   const dist_tensor *loss,
+                                                                   const dist_tensor *out);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_METRIC_EXPERIMENTAL_H */
+#endif /* DIST_METRIC_H */

@@ -19,15 +19,6 @@
 
 #include "types.h"
 
-#endif /* DIST_PARTITIONER_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_PARTITIONER_EXPERIMENTAL_H)
-#define DIST_PARTITIONER_EXPERIMENTAL_H
-
-#include "types.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -102,4 +93,4 @@ DIST_API DIST_NODISCARD dist_status dist_partitions_part_of(int64_t num_rows, in
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_PARTITIONER_EXPERIMENTAL_H */
+#endif /* DIST_PARTITIONER_H */

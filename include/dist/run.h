@@ -34,7 +34,7 @@ typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
   /* limit on the time from the call, including the wait for earlier runs and everything that merge functions start; 0 =
-     no limit. If the caller is replica 0, it cannot return before its own function does; if by then all functions have
+     default (no limit). If the caller is replica 0, it cannot return before its own function does; if by then all functions have
      returned DIST_OK, the run succeeds even after the limit */
   int64_t timeout_ns;
   /* TensorFlow's RunOptions, accepted without effect, because every size may differ from run to run: 0 = default (on),
@@ -59,7 +59,7 @@ DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_s
  *
  * Inside a merge function of the same strategy, dist_run() uses separate replicas, because those of the outer run are
  * waiting: the caller's thread is replica 0, and the others are threads created for the first such run. Inner runs
- * cannot use groups, and the inspection functions, such as dist_write_trace(), do not show them.
+ * cannot use groups, and the inspection functions, such as dist_strategy_write_trace(), do not show them.
  *
  * Context  Strategy, concurrent: calls from several threads run one after another, in the order of arrival. Not inside
  *          a replica.
@@ -152,7 +152,7 @@ typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
  *     for i in begin .. end-1, in any order, some at the same time:   fn(i, i + 1, user_data)
  *
  * The calling thread and oneTBB threads run the pieces, or the calling thread and those of
- * dist_strategy_options.executor. With DIST_THREADS_HOST, without an executor and without helper_threads, the calling
+ * dist_host_options.executor. With DIST_THREADS_HOST, without an executor and without helper_threads, the calling
  * thread runs the whole loop.
  *
  * On a machine with several NUMA domains, if the share fits into one domain, oneTBB threads run their pieces there: in
@@ -167,8 +167,9 @@ typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
  *          RESOURCE_EXHAUSTED  oneTBB could not start, or an executor's loop ran out of memory; no part of the loop has
  *                              run.
  */
-DIST_API DIST_NODISCARD dist_status dist_parallel_for(dist_replica *replica, int64_t begin, int64_t end,
-                                                      int64_t grain, dist_range_fn fn, void *user_data);
+DIST_API DIST_NODISCARD dist_status dist_replica_parallel_for(dist_replica *replica, int64_t begin,
+                                                              int64_t end, int64_t grain, dist_range_fn fn,
+                                                              void *user_data);
 
 /**
  * A merge function: runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is the
@@ -213,8 +214,8 @@ DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_
  *
  * **Shared CPUs.** Two threads on one CPU take turns at every collective. This is many times slower than one CPU each,
  * and the system may leave them there for seconds. Library threads then move to a CPU without a replica. A host thread
- * is not moved by default, and dist_explain() reports how often a move would have helped. With
- * dist_strategy_options.move_host_threads it is moved to a CPU in its own affinity mask. libdist moves it while it
+ * is not moved by default, and dist_strategy_explain() reports how often a move would have helped. With
+ * dist_cpu_options.move_host_threads it is moved to a CPU in its own affinity mask. libdist moves it while it
  * waits in a collective and restores the full mask immediately, so host functions, and threads that they start, always
  * run with the host's mask. If another thread changes the mask at the very moment of a move, that change may be lost.
  *
@@ -243,22 +244,6 @@ DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, 
  *          any                  as for dist_run(): every replica's thread receives the status of the run.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_leave(dist_replica *replica, dist_status status);
-
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_RUN_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_RUN_EXPERIMENTAL_H)
-#define DIST_RUN_EXPERIMENTAL_H
-
-#include "collective.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /**
  * Detaches the calling thread from the replica whose function it runs, so that another thread can continue as that
@@ -331,4 +316,4 @@ DIST_API void dist_cancel_destroy(dist_cancel *cancel);
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_RUN_EXPERIMENTAL_H */
+#endif /* DIST_RUN_H */

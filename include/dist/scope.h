@@ -15,12 +15,10 @@
  * strategy when it is first asked for and destroys it with the thread. Being inside a default strategy is the same as
  * being outside all strategies.
  */
+#ifndef DIST_SCOPE_H
+#define DIST_SCOPE_H
+
 #include "types.h"
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_SCOPE_EXPERIMENTAL_H)
-#define DIST_SCOPE_EXPERIMENTAL_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,16 +48,6 @@ DIST_API DIST_NODISCARD dist_status dist_scope_enter(dist_strategy *strategy);
 DIST_API DIST_NODISCARD dist_status dist_scope_exit(dist_strategy *strategy);
 
 /**
- * Sets the strategy that is current on this thread outside scopes (TensorFlow: experimental_set_strategy), until
- * another one is set. NULL or a default strategy removes it.
- *
- * Context  Outside scopes and functions of runs.
- * Owns     Nothing: set another strategy before this one is destroyed.
- * Errors   FAILED_PRECONDITION  called inside a scope, a replica function or a merge function, or in a forked child.
- */
-DIST_API DIST_NODISCARD dist_status dist_set_strategy(dist_strategy *strategy);
-
-/**
  * Returns the strategy of the scope or function that this thread is in; otherwise the one set with dist_set_strategy();
  * otherwise the thread's default strategy.
  *
@@ -87,28 +75,7 @@ DIST_API int32_t dist_in_cross_replica_context(void);
  */
 DIST_API dist_replica *dist_get_replica(void);
 
-/**
- * Declares that variables which this thread creates next belong on the device of another variable (TensorFlow:
- * colocate_vars_with), until dist_colocate_exit(). This has no effect on placement, because copy r of every variable
- * always belongs to replica r; the function only checks that colocation is possible.
- *
- * Context  A thread inside the strategy's scope (dist_scope_enter()) or run; with a default strategy, any.
- * Errors   INVALID_ARGUMENT     an argument is NULL, or the value is not a variable of this strategy. If variables have
- *                               one copy, that copy is accepted too; a default strategy accepts anything.
- *          FAILED_PRECONDITION  called outside the strategy's scope.
- */
-DIST_API DIST_NODISCARD dist_status dist_colocate_enter(dist_strategy *strategy, const dist_value *variable);
-
-/**
- * Ends the effect of this thread's latest dist_colocate_enter().
- *
- * Context  As for dist_colocate_enter().
- * Errors   INVALID_ARGUMENT     strategy is NULL.
- *          FAILED_PRECONDITION  called outside the strategy's scope, or without a matching dist_colocate_enter().
- */
-DIST_API DIST_NODISCARD dist_status dist_colocate_exit(dist_strategy *strategy);
-
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_SCOPE_EXPERIMENTAL_H */
+#endif /* DIST_SCOPE_H */

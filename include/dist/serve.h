@@ -13,13 +13,13 @@
  *     // on a request
  *     submit_options.completions = completions;
  *     submit_options.timeout_ns = 50 * 1000 * 1000;
- *     dist_submit(strategy, answer, request, &submit_options, NULL);
+ *     dist_submit(strategy, answer, question, &submit_options, NULL);
  *
  *     // when the descriptor is readable
- *     while (dist_completions_next(completions, 0, &work) == DIST_OK && work != NULL) {
- *       request = dist_work_user_data(work);
- *       status = dist_work_wait(work, 0);                    // the result of the request; does not wait here
- *       dist_work_destroy(work);
+ *     while (dist_completions_next(completions, 0, &request) == DIST_OK && request != NULL) {
+ *       status = dist_request_wait(request, 0);              // the result: it has completed
+ *       reply(dist_request_user_data(request), status);
+ *       dist_request_destroy(request);
  *     }
  *
  *     // on SIGTERM
@@ -30,7 +30,7 @@
  * read or write variables from outside queue like runs.
  *
  * Each accepted request completes exactly once: when its function returns, or when its deadline expires, it is
- * cancelled (through its cancel object or dist_work_cancel()), or the instances close. A request that is still queued
+ * cancelled (through its cancel object or dist_request_cancel()), or the instances close. A request that is still queued
  * completes immediately in these cases. A running function keeps its replica until it returns; it should call
  * dist_replica_check() from time to time and return when that fails. Functions on its logical devices are notified by
  * the calls that they make.
@@ -43,7 +43,7 @@
  * alive. A batcher's step is stuck when the deadline or cancellation of one of its items is that long ago; batch.h
  * describes what happens to the items.
  *
- * Inside a request, the replica works alone: dist_parallel_for(), dist_run_on_devices(), dist_replica_read() and
+ * Inside a request, the replica works alone: dist_replica_parallel_for(), dist_run_on_devices(), dist_replica_read() and
  * functions that describe the replica work, while collectives, groups and merge calls fail with FAILED_PRECONDITION. A
  * failed request does not affect other requests.
  */
@@ -51,17 +51,6 @@
 #define DIST_SERVE_H
 
 #include "run.h"
-#include "work.h"
-
-#endif /* DIST_SERVE_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_SERVE_EXPERIMENTAL_H)
-#define DIST_SERVE_EXPERIMENTAL_H
-
-#include "run.h"
-#include "work.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -132,8 +121,8 @@ DIST_API DIST_NODISCARD dist_status dist_instances_open(dist_strategy *strategy,
  * Stops serving. New calls to dist_submit() fail with UNAVAILABLE, accepted requests run to completion (until
  * `timeout_ns` expires), and then each instance destroys its state. The instances can be opened again afterwards.
  *
- * When `timeout_ns` expires (< 0: no limit), libdist cancels the remaining requests: queued ones complete immediately,
- * and running ones are cancelled as with dist_work_cancel().
+ * When `timeout_ns` expires (0: at once), libdist cancels the remaining requests: queued ones complete immediately,
+ * and running ones are cancelled as with dist_request_cancel().
  *
  * Context  Strategy, concurrent. Not inside a replica.
  * Blocks   Up to `timeout_ns`, plus a short time for cancelled functions to return.
@@ -173,25 +162,28 @@ DIST_API void *dist_instance_state(const dist_replica *replica);
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_check(dist_replica *replica);
 
+/** A request, or an item of a batch (batch.h): a call that libdist has accepted and that completes exactly once. */
+typedef struct dist_request dist_request;
+
 /** A queue of completed requests, for requests of any strategies. */
 typedef struct dist_completions dist_completions;
 
 /**
- * Called when a request has completed. `work` is borrowed; dist_work_wait(work, 0) returns the result of the request.
+ * Called when a request has completed. `request` is borrowed; dist_request_wait(request, 0) returns its result.
  *
  * libdist calls it on a thread reserved for this purpose, one call after another, in the order in which requests
  * complete. It may submit requests. While it blocks, the callbacks of other requests wait, but instances do not.
  */
-typedef void (*dist_done_fn)(dist_work *work, void *user_data);
+typedef void (*dist_done_fn)(dist_request *request, void *user_data);
 
 typedef struct dist_submit_options {
   uint32_t struct_size;
   int32_t priority;              /* DIST_PRIORITY_MIN .. DIST_PRIORITY_MAX; higher priorities run first */
-  int64_t timeout_ns;            /* time limit from now to completion; 0 = none */
+  int64_t timeout_ns;            /* time limit from now to completion; 0 = default (none) */
   dist_cancel *cancel;           /* cancels the request; may be NULL */
   dist_completions *completions; /* queue that receives the completed request; may be NULL */
   dist_done_fn done;             /* called on completion; may be NULL; not together with completions */
-  int64_t request_id;            /* id in traces (dist_write_trace()); 0 = libdist assigns 1, 2, 3, ... */
+  int64_t request_id; /* id in traces (dist_strategy_write_trace()); 0 = libdist assigns 1, 2, 3, ... */
 } dist_submit_options;
 #define DIST_SUBMIT_OPTIONS_INIT \
   { sizeof(dist_submit_options), 0, 0, 0, 0, 0, 0 }
@@ -204,16 +196,14 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  *
  *     status = fn(replica, user_data)
  *
- * Any thread outside the strategy's replicas can pass *out_work to dist_work_test(), dist_work_wait(),
- * dist_work_wait_any() and dist_work_cancel(). dist_work_destroy() releases the handle only; the request still runs.
- * The work is not a collective.
+ * Destroying the request releases the handle only; it still runs.
  *
  * Context  Any thread; also inside a replica, a dist_done_fn or any other callback. Concurrent.
  * Blocks   Never for a callback, except that the first call opens the instances; see dist_instances_open(). It may also
  *          wait for an opening in progress.
- * Owns     The caller owns *out_work and destroys it with dist_work_destroy() before the strategy. out_work and options
- *          may be NULL. `fn` and `user_data` must stay valid until the request has completed and `fn` has returned
- *          (which can be later, see stuck_ns).
+ * Owns     The caller owns *out_request and destroys it with dist_request_destroy() before the strategy. out_request
+ *          and options may be NULL. `fn` and `user_data` must stay valid until the request has completed and `fn` has
+ *          returned (which can be later, see stuck_ns).
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL, an option is out of range, or both completions and done are
  *                               set.
  *          RESOURCE_EXHAUSTED   the queue is full (max_queued), or memory is exhausted.
@@ -223,14 +213,66 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  *                               forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
-                                                const dist_submit_options *options, dist_work **out_work);
+                                                const dist_submit_options *options,
+                                                dist_request **out_request);
 
 /**
- * Returns the user_data that was passed to dist_submit(); NULL for NULL, and for the work of a collective.
+ * Tests whether the request has completed and stores 1 or 0 in *out_done. An item with completions counts as completed
+ * once it has arrived there for the last time, and never for the handles of its earlier arrivals (batch.h).
  *
- * Context  Any thread.
+ * Context  Any thread, concurrent.
+ * Errors   If the request has failed, its status; *out_done is then not written, and the request has completed.
+ *          INVALID_ARGUMENT     an argument is NULL.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
-DIST_API void *dist_work_user_data(const dist_work *work);
+DIST_API DIST_NODISCARD dist_status dist_request_test(dist_request *request, int32_t *out_done);
+
+/**
+ * Waits until the request has completed and returns its result, the same each time.
+ *
+ * Context  Any thread, concurrent; inside replicas of its strategy only if it has completed or timeout_ns is 0.
+ * Blocks   Up to timeout_ns (0: does not wait).
+ * Errors   INVALID_ARGUMENT     request is NULL.
+ *          DEADLINE_EXCEEDED    timeout_ns has expired, and the request continues; or it is the result of the request.
+ *                               dist_request_test() shows which, for an item with completions after its last arrival.
+ *          FAILED_PRECONDITION  the call would wait inside a replica; or this is a forked child.
+ *          any                  the result of the request.
+ */
+DIST_API DIST_NODISCARD dist_status dist_request_wait(dist_request *request, int64_t timeout_ns);
+
+/**
+ * Waits until one of n requests of one strategy has completed, stores its index in *out_index, and returns its result.
+ *
+ * Context  Like dist_request_wait().
+ * Blocks   Up to timeout_ns (0: does not wait).
+ * Errors   The result of that request; *out_index is written in this case too.
+ *          INVALID_ARGUMENT  an argument is NULL, n is 0, or the requests belong to different strategies.
+ */
+DIST_API DIST_NODISCARD dist_status dist_request_wait_any(dist_request *const *requests, size_t n,
+                                                          int64_t timeout_ns, size_t *out_index);
+
+/**
+ * Cancels the request. If it is queued, it completes with CANCELLED at once. If its function is running,
+ * dist_replica_check() fails there, and the request completes when the function returns. An item that is in a step
+ * completes after the step. If the request has completed, nothing happens.
+ *
+ * Context  Any thread, concurrent.
+ * Errors   INVALID_ARGUMENT     request is NULL.
+ *          FAILED_PRECONDITION  called in a forked child.
+ */
+DIST_API DIST_NODISCARD dist_status dist_request_cancel(dist_request *request);
+
+/** Returns the user_data that was passed to dist_submit() or dist_batcher_submit(); NULL for NULL. */
+DIST_API void *dist_request_user_data(const dist_request *request);
+
+/**
+ * Destroys the handle. A request in progress continues. Must be called before dist_strategy_destroy(). Does nothing if
+ * `request` is NULL.
+ *
+ * Context  Any thread, serialized.
+ * Owns     Takes the handle.
+ */
+DIST_API void dist_request_destroy(dist_request *request);
 
 /**
  * Creates a queue of completed requests. `allocator` may be NULL, which selects malloc() and free().
@@ -243,18 +285,18 @@ DIST_API DIST_NODISCARD dist_status dist_completions_create(const dist_allocator
                                                             dist_completions **out_completions);
 
 /**
- * Removes the request that completed first and stores it in *out_work. Stores NULL if no request completes within
- * `timeout_ns` (0: does not wait; < 0: no limit).
+ * Removes the request that completed first and stores it in *out_request. Stores NULL if no request completes within
+ * `timeout_ns` (0: does not wait).
  *
  * Context  Any thread, concurrent; inside replica functions only with a timeout_ns of 0.
  * Blocks   Up to timeout_ns.
- * Owns     The caller owns *out_work and destroys it with dist_work_destroy(). If dist_submit() also returned a handle,
- *          destroy both.
- * Errors   INVALID_ARGUMENT     completions or out_work is NULL.
+ * Owns     The caller owns *out_request and destroys it with dist_request_destroy(). If dist_submit() also returned a
+ *          handle, destroy both.
+ * Errors   INVALID_ARGUMENT     completions or out_request is NULL.
  *          FAILED_PRECONDITION  called in a forked child, or inside a replica with a timeout_ns that is not 0.
  */
 DIST_API DIST_NODISCARD dist_status dist_completions_next(dist_completions *completions, int64_t timeout_ns,
-                                                          dist_work **out_work);
+                                                          dist_request **out_request);
 
 /**
  * Returns a file descriptor that is readable while the queue is not empty, for poll() and epoll (level-triggered). The
@@ -281,4 +323,4 @@ DIST_API void dist_completions_destroy(dist_completions *completions);
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_SERVE_EXPERIMENTAL_H */
+#endif /* DIST_SERVE_H */

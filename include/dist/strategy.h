@@ -41,8 +41,8 @@ typedef void (*dist_task_fn)(void *task_data);
 typedef int32_t (*dist_execute_fn)(dist_task_fn task, void *task_data, void *user_data);
 
 /**
- * The host's own threads for loops, in place of oneTBB. They are used by dist_parallel_for() in replicas, and for
- * reducing, gathering, assigning and loading from outside. The thread that starts a loop takes part in it and never
+ * The host's own threads for loops, in place of oneTBB. They are used by dist_replica_parallel_for() in replicas, and
+ * for reducing, gathering, assigning and loading from outside. The thread that starts a loop takes part in it and never
  * waits for a task that has not started. A busy executor therefore makes a loop slower but cannot block it, even if all
  * its threads are inside such loops themselves. Results have the same bits.
  */
@@ -56,43 +56,84 @@ typedef struct dist_executor {
 #define DIST_EXECUTOR_INIT \
   { sizeof(dist_executor), 0, 0, 0 }
 
-typedef struct dist_strategy_options {
+/** Fills a dist_executor with default values, like dist_strategy_options_init(). */
+DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_bytes);
+
+/** The CPUs and threads of a strategy. */
+typedef struct dist_cpu_options {
   uint32_t struct_size;
-  int32_t kind;         /* DIST_STRATEGY_... */
-  int32_t num_replicas; /* 0 = number of CPUs available to the process (affinity, cgroup quota) */
-  int32_t threads;      /* DIST_THREADS_... */
-  int32_t placement;    /* DIST_PLACEMENT_... */
-  int32_t reserved;     /* 0 */
-  /* longest wait for a peer in one collective; 0 = default (600 s), < 0 = no limit */
-  int64_t timeout_ns;
+  int32_t placement; /* DIST_PLACEMENT_... */
+  /* CPU numbers (as the system counts them) on which the strategy's threads may run: library threads of replicas and
+     logical devices, threads that serve dist_submit(), and oneTBB threads while they help. Host threads and those of
+     gRPC and Gloo are not affected. DIST_PLACEMENT_CORES chooses among these CPUs, and num_replicas = 0 counts them.
+     Copied. Each CPU must be in the affinity mask of the calling thread or of the process's first thread. NULL = mask
+     of the calling thread */
+  const int32_t *cpus;
+  size_t num_cpus; /* length of cpus; 0 = same as NULL */
+  /* stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 = system default.
+     dist_replica_enter() states how much of it collectives need */
+  int64_t stack_size_bytes;
+  /* limit on threads shared with other strategies, for runs and requests; retained. NULL = no limit */
+  dist_budget *budget;
+  /* 1 = a host thread that is a replica (including the caller of dist_run()) may be moved if it repeatedly shares a CPU
+     with another replica: to a CPU without a replica that is in its own affinity mask and in cpus. Its affinity mask
+     does not change; see dist_replica_enter(). 0 = host threads are never moved; dist_strategy_explain() reports how
+     often a move would have helped. Not allowed with DIST_THREADS_LIBRARY */
+  int32_t move_host_threads;
+  int32_t reserved; /* 0 */
+} dist_cpu_options;
+#define DIST_CPU_OPTIONS_INIT \
+  { sizeof(dist_cpu_options), 0, 0, 0, 0, 0, 0, 0 }
+
+/** Fills a dist_cpu_options with default values, like dist_strategy_options_init(). */
+DIST_API void dist_cpu_options_init(dist_cpu_options *options, uint32_t struct_size_bytes);
+
+/** What the host provides to a strategy, and how it uses the strategy. */
+typedef struct dist_host_options {
+  uint32_t struct_size;
+  /* DIST_THREADS_HOST: 1 = oneTBB threads may help with loops and asynchronous collectives and prepare batches ahead of
+     time, as in other strategies; 0 = only features with an option of their own may start threads */
+  int32_t helper_threads;
   dist_allocator allocator; /* all zero = malloc and free */
   dist_log_fn log;          /* NULL = no log lines */
   void *log_user_data;
   dist_clock_fn clock; /* for deadlines; NULL = the system's steady clock */
   void *clock_user_data;
-  /* device names in replica order, "CPU:1" or longer; NULL = CPU:0, CPU:1, ... */
-  const char *const *devices;
-  /* length of devices: the number of replicas; 0 = same as devices = NULL */
-  size_t num_devices;
-  /* central storage: device that holds the variables; NULL = CPU:0 */
-  const char *parameter_device;
-  const struct dist_communication_options *communication; /* if it sets a timeout, that replaces timeout_ns */
-  /* implementation for reducing values outside runs; retained; NULL = DEFAULT */
-  dist_cross_device *cross_device;
-  const struct dist_strategy_functions *functions; /* the host's own strategy; copied; kind must be 0 */
-  void *functions_user_data;                       /* must stay valid until the strategy is destroyed */
-  /* MESH: assigns devices to replicas, and so sets the number of replicas and of logical devices; retained */
+  const dist_executor *executor; /* the host's threads for loops; copied. NULL = oneTBB */
+  /* events that the flight recorder (inspect.h) keeps per replica, 1 to 2^20, rounded up to a power of two; 0 = default
+     (1024). Each reserves 128 bytes of address space, which use memory once they are written */
+  int32_t recorded_events;
+  /* 1 = the host destroys objects after the strategy, for example in a garbage collector: dist_strategy_destroy() logs
+     no warning about them */
+  int32_t late_destroys;
+} dist_host_options;
+#define DIST_HOST_OPTIONS_INIT \
+  { sizeof(dist_host_options), 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Fills a dist_host_options with default values, like dist_strategy_options_init(). */
+DIST_API void dist_host_options_init(dist_host_options *options, uint32_t struct_size_bytes);
+
+/** The logical devices of a DIST_STRATEGY_MESH. */
+typedef struct dist_mesh_options {
+  uint32_t struct_size;
+  /* 1 = one program runs on all devices; dist_assign_to_logical_device() is then rejected */
+  int32_t use_spmd_partitioning;
+  /* assigns devices to replicas, and so sets the number of replicas and of logical devices; retained */
   const dist_device_assignment *device_assignment;
-  /* MESH: axes of a replica's logical devices, the last one varying fastest; copied */
+  /* axes of a replica's logical devices, the last one varying fastest; copied */
   const dist_mesh_axis *axes;
   size_t num_axes; /* 0 = default axes, see dist_device_axis() */
-  /* MESH: 1 = one program runs on all devices; dist_assign_to_logical_device() is then rejected */
-  int32_t use_spmd_partitioning;
-  int32_t reform; /* MULTI_WORKER_MIRRORED: DIST_REFORM_... */
-  /* stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 = system default.
-     dist_replica_enter() states how much of it collectives need */
-  int64_t stack_size_bytes;
-  int64_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
+} dist_mesh_options;
+#define DIST_MESH_OPTIONS_INIT \
+  { sizeof(dist_mesh_options), 0, 0, 0, 0 }
+
+/** Fills a dist_mesh_options with default values, like dist_strategy_options_init(). */
+DIST_API void dist_mesh_options_init(dist_mesh_options *options, uint32_t struct_size_bytes);
+
+/** The cluster of a strategy, and its communication with other workers: workers.h. */
+typedef struct dist_worker_options {
+  uint32_t struct_size;
+  int32_t transport; /* MULTI_WORKER_MIRRORED: DIST_TRANSPORT_..., if network is NULL */
   /* description of the cluster, returned by dist_strategy_cluster_resolver(); retained. MULTI_WORKER_MIRRORED: gives
      this worker's place in the cluster. PARAMETER_SERVER: gives the servers; NULL = TF_CONFIG. Strategies of other
      kinds stay within one process */
@@ -103,44 +144,53 @@ typedef struct dist_strategy_options {
   /* MULTI_WORKER_MIRRORED: number of replicas of each worker; NULL = the same number as this worker */
   const int32_t *replicas_of_workers;
   size_t num_workers; /* length of replicas_of_workers; 0 = same as NULL */
-  /* DIST_NUMERICS_... for reductions inside replicas whose own options do not set it, and for reductions outside runs:
-     dist_reduce() and similar functions, assignments to variables, and functions that read variables */
-  int32_t numerics;
-  int32_t transport; /* MULTI_WORKER_MIRRORED: DIST_TRANSPORT_..., if network is NULL */
   /* MULTI_WORKER_MIRRORED: maximum size in bytes of tensor data in transit to and from this worker at one time; 0 =
      default (64 MiB). Larger tensors are sent in pieces, with the same bits. The smallest value of all workers
      applies */
   int64_t staging_bytes;
-  /* CPU numbers (as the system counts them) on which the strategy's threads may run: library threads of replicas and
-     logical devices, threads that serve dist_submit(), and oneTBB threads while they help. Host threads and those of
-     gRPC and Gloo are not affected. DIST_PLACEMENT_CORES chooses among these CPUs, and num_replicas = 0 counts them.
-     Copied. Each CPU must be in the affinity mask of the calling thread or of the process's first thread. NULL = mask
-     of the calling thread */
-  const int32_t *cpus;
-  size_t num_cpus; /* length of cpus; 0 = same as NULL */
-  /* limit on threads shared with other strategies, for runs and requests; retained. NULL = no limit */
-  dist_budget *budget;
-  const dist_executor *executor; /* the host's threads for loops; copied. NULL = oneTBB */
-  /* DIST_THREADS_HOST: 1 = oneTBB threads may help with loops and asynchronous collectives and prepare batches ahead of
-     time, as in other strategies; 0 = only features with an option of their own may start threads */
-  int32_t helper_threads;
-  /* 1 = a host thread that is a replica (including the caller of dist_run()) may be moved if it repeatedly shares a CPU
-     with another replica: to a CPU without a replica that is in its own affinity mask and in cpus. Its affinity mask
-     does not change; see dist_replica_enter(). 0 = host threads are never moved; dist_explain() reports how often a
-     move would have helped. Not allowed with DIST_THREADS_LIBRARY */
-  int32_t move_host_threads;
-  /* events that the flight recorder (inspect.h) keeps per replica, 1 to 2^20, rounded up to a power of two; 0 = default
-     (1024). Each reserves 128 bytes of address space, which use memory once they are written */
-  int32_t recorded_events;
-  /* 1 = the host destroys objects after the strategy, for example in a garbage collector: dist_strategy_destroy() logs
-     no warning about them */
-  int32_t late_destroys;
+  int32_t reform;   /* MULTI_WORKER_MIRRORED: DIST_REFORM_... */
+  int32_t reserved; /* 0 */
+} dist_worker_options;
+#define DIST_WORKER_OPTIONS_INIT \
+  { sizeof(dist_worker_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Fills a dist_worker_options with default values, like dist_strategy_options_init(). */
+DIST_API void dist_worker_options_init(dist_worker_options *options, uint32_t struct_size_bytes);
+
+/**
+ * The options that most programs need, and pointers to further ones by subject. libdist reads all of them during
+ * dist_strategy_create() only.
+ */
+typedef struct dist_strategy_options {
+  uint32_t struct_size;
+  int32_t kind;         /* DIST_STRATEGY_... */
+  int32_t num_replicas; /* 0 = number of CPUs available to the process (affinity, cgroup quota) */
+  int32_t threads;      /* DIST_THREADS_... */
+  /* DIST_NUMERICS_... for reductions inside replicas whose own options do not set it, and for reductions outside runs:
+     dist_reduce() and similar functions, assignments to variables, and functions that read variables */
+  int32_t numerics;
+  int32_t reserved; /* 0 */
+  /* longest wait for a peer in one collective; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
+  int64_t timeout_ns;
+  int64_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
+  /* device names in replica order, "CPU:1" or longer; NULL = CPU:0, CPU:1, ... */
+  const char *const *devices;
+  /* length of devices: the number of replicas; 0 = same as devices = NULL */
+  size_t num_devices;
+  /* central storage: device that holds the variables; NULL = CPU:0 */
+  const char *parameter_device;
+  const struct dist_communication_options *communication; /* if it sets a timeout, that replaces timeout_ns */
+  /* implementation for reducing values outside runs (tf.h); retained; NULL = DEFAULT */
+  dist_cross_device *cross_device;
+  const struct dist_strategy_functions *functions; /* the host's own strategy; copied; kind must be 0 */
+  void *functions_user_data;                       /* must stay valid until the strategy is destroyed */
+  const dist_cpu_options *cpu;                     /* NULL = defaults, like each of the following */
+  const dist_host_options *host;
+  const dist_mesh_options *mesh;
+  const dist_worker_options *worker;
 } dist_strategy_options;
-#define DIST_STRATEGY_OPTIONS_INIT                                                                           \
-  {                                                                                                          \
-    sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                 \
-  }
+#define DIST_STRATEGY_OPTIONS_INIT \
+  { sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Sets all fields to their defaults and struct_size to `struct_size_bytes`, which must be the size that the caller was
@@ -156,10 +206,11 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  * libdist reads here which CPUs the process may use (affinity mask, cgroup quota). If they change later, the strategy
  * keeps its number of replicas and the way its threads wait: results stay the same, only the speed changes. A strategy
  * created afterwards uses the new CPUs. DIST_PLACEMENT_CORES also chooses CPUs here, based on the library threads that
- * exist at this moment, so strategies created at the same time may choose the same CPUs. dist_explain() shows where
- * each thread was placed, and why.
+ * exist at this moment, so strategies created at the same time may choose the same CPUs. dist_strategy_explain() shows
+ * where each thread was placed, and why.
  *
- * Blocks   Until the threads have been created; workers that meet at DIST_RENDEZVOUS (workers.h) wait for each other first.
+ * Blocks   Until the threads have been created; workers that meet at DIST_RENDEZVOUS (workers.h) wait for each other
+ *          first.
  * Owns     The caller owns *out_strategy and destroys it with dist_strategy_destroy().
  * Errors   INVALID_ARGUMENT     out_strategy is NULL, an option is out of range, a device name is missing or used
  *                               twice, or an option that this version does not know is set (struct_size is larger, and
@@ -177,7 +228,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
  *
  * If variables, datasets, iterators or metrics have not been destroyed, one DIST_LOG_WARNING states how many of each
  * kind, and the name of the first variable. They may be leaks. If you destroy them later, set
- * dist_strategy_options.late_destroys. Variables that dist_replica_variable() creates belong to the strategy and do not
+ * dist_host_options.late_destroys. Variables that dist_replica_variable() creates belong to the strategy and do not
  * count. Go, Java and Python set the option, because their garbage collectors destroy objects at any time.
  *
  * Context  Strategy, serialized.
@@ -229,28 +280,9 @@ typedef struct dist_strategy_functions {
 /** Fills a dist_strategy_functions with default values, like dist_strategy_options_init(). */
 DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
 
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_STRATEGY_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_STRATEGY_EXPERIMENTAL_H)
-#define DIST_STRATEGY_EXPERIMENTAL_H
-
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/** Fills a dist_executor with default values, like dist_strategy_options_init(). */
-DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_bytes);
-
 /**
  * Ends a strategy even if replica functions do not return. It rejects new runs, cancels queued runs and the one in
- * progress, and waits up to `timeout_ns` for their functions (< 0: no limit; 0: does not wait). Then it ends the
+ * progress, and waits up to `timeout_ns` for their functions (0: does not wait). Then it ends the
  * threads and the remaining groups.
  *
  * If a function has not returned by then, its collectives fail with CANCELLED. Everything that it uses stays valid
@@ -264,8 +296,9 @@ DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_b
  * Owns     Takes the strategy, even if it returns DEADLINE_EXCEEDED.
  * Errors   DEADLINE_EXCEEDED    some functions have not returned; the message names the replicas, or an update.
  *          FAILED_PRECONDITION  called inside a function of the strategy (of a replica, merge or update), its scope, a
- *                               dist_done_fn, a dataset's source or another callback of a call on the strategy; its coordinator still exists; or it is a thread's
- *                               default strategy. The strategy is unchanged.
+ *                               dist_done_fn, a dataset's source or another callback of a call on the strategy; its
+ *                               coordinator still exists; or it is a thread's default strategy. The strategy is
+ *                               unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strategy, int64_t timeout_ns);
 
@@ -329,7 +362,7 @@ typedef struct dist_strategy_properties {
   int32_t num_joined;          /* workers that were not in the previous generation */
   /* workers of the previous generation that are not in this one; 0 on a worker that has joined */
   int32_t num_left;
-  int32_t reserved; /* 0 */
+  int32_t max_contributions; /* limit for the tensors in one sum: dist_collective_options.contributions */
 } dist_strategy_properties;
 #define DIST_STRATEGY_PROPERTIES_INIT \
   { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -343,7 +376,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *str
                                                         dist_strategy_properties *out_properties);
 
 /**
- * Returns dist_strategy_options.cluster_resolver, which describes the strategy's cluster; NULL if that option was not
+ * Returns dist_worker_options.cluster_resolver, which describes the strategy's cluster; NULL if that option was not
  * set.
  *
  * Owns     *out_resolver is borrowed: valid while the strategy exists.
@@ -355,4 +388,4 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_cluster_resolver(const dist_st
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_STRATEGY_EXPERIMENTAL_H */
+#endif /* DIST_STRATEGY_H */

@@ -102,22 +102,6 @@ DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(
  */
 DIST_API void dist_device_assignment_destroy(dist_device_assignment *assignment);
 
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_TOPOLOGY_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_TOPOLOGY_EXPERIMENTAL_H)
-#define DIST_TOPOLOGY_EXPERIMENTAL_H
-
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Fills a dist_topology_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_topology_options_init(dist_topology_options *options, uint32_t struct_size_bytes);
 
@@ -419,4 +403,4 @@ DIST_API DIST_NODISCARD dist_status dist_partition_shard(const dist_partition *p
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_TOPOLOGY_EXPERIMENTAL_H */
+#endif /* DIST_TOPOLOGY_H */

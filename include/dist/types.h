@@ -4,12 +4,6 @@
  * Types and constants that all other headers use: status codes, element types, reduction operators, tensors, handles,
  * and the host's allocator, log and clock. This header declares no functions. The value of a constant never changes.
  *
- * **Stable and experimental parts.** Each header first declares the baseline, the part that programs can rely on. The
- * baseline is provisional before version 1.0; CHANGELOG.md lists every change to it. The rest of a header is
- * experimental and may change or be removed in any version. To see it, define DIST_EXPERIMENTAL before the include; a
- * header that was already included without the macro can be included again with it. libdist.so always contains both
- * parts.
- *
  * **How functions are documented.** The comment of a function states only what differs from these defaults:
  *
  *     Context  Any, concurrent: callable inside and outside replicas, and from several threads at once.
@@ -66,7 +60,7 @@ enum {
   DIST_RESOURCE_EXHAUSTED = 8,  /* out of memory, or a thread could not be created */
   DIST_FAILED_PRECONDITION = 9, /* valid arguments, but not allowed in this state (Python: RuntimeError) */
   DIST_ABORTED = 10,            /* a peer failed first; the report names it */
-  DIST_OUT_OF_RANGE = 11,       /* past the end: the dataset has no more batches */
+  DIST_OUT_OF_RANGE = 11,       /* past the end: a source or a file has no more elements */
   DIST_UNIMPLEMENTED = 12,      /* not supported by this strategy, dtype or build */
   DIST_INTERNAL = 13,           /* a bug in libdist: please report it */
   DIST_UNAVAILABLE = 14,        /* a worker or service cannot be reached */
@@ -264,13 +258,19 @@ enum {
   DIST_DEVICE_ORDER_MESH = 2  /* blocks */
 };
 
+/**
+ * The timeout that means "no limit". Timeouts are in nanoseconds and follow two rules. In an option struct, 0 selects
+ * the documented default, and DIST_NO_TIMEOUT disables the timeout. As a parameter of a function that waits, 0 does not
+ * wait, like in poll(2), and DIST_NO_TIMEOUT waits without limit. Other negative values fail with INVALID_ARGUMENT. The
+ * only exception is dist_communication_options.timeout_ns, which has TensorFlow's rule.
+ */
+enum { DIST_NO_TIMEOUT = -1 };
+
 /* ---- Limits ---------------------------------------------------------------------------------------- */
 
 enum {
-  DIST_MAX_REPLICAS = 256,       /* no limit: kept for programs that were written when it was one */
-  DIST_MAX_CONTRIBUTIONS = 1024, /* tensors in one sum; 16 for each replica if that is more */
-  DIST_MAX_NDIM = 16,            /* dimensions of a tensor */
-  DIST_MAX_TAG_BYTES = 48,       /* bytes of a tag, including its NUL; longer tags are truncated */
+  DIST_MAX_NDIM = 16,      /* dimensions of a tensor */
+  DIST_MAX_TAG_BYTES = 48, /* bytes of a tag, including its NUL; longer tags are truncated */
   /* positions in a topology's mesh, and devices of a topology or an assignment */
   DIST_MAX_MESH_POSITIONS = 1048576
 };
@@ -301,9 +301,9 @@ typedef struct dist_tensor {
  * functions are called from any thread, also concurrently, and must not call libdist.
  */
 typedef struct dist_allocator {
+  void *(*alloc)(size_t size_bytes, size_t align_bytes, void *user_data);
+  void (*free)(void *memory, size_t size_bytes, size_t align_bytes, void *user_data);
   void *user_data;
-  void *(*alloc)(void *user_data, size_t size_bytes, size_t align_bytes);
-  void (*free)(void *user_data, void *memory, size_t size_bytes, size_t align_bytes);
 } dist_allocator;
 
 /** Called when libdist no longer uses the caller's memory or user_data, on the thread that used it last. */
@@ -316,7 +316,7 @@ enum { DIST_LOG_ERROR = 1, DIST_LOG_WARNING = 2, DIST_LOG_INFO = 3 };
  * Receives one complete UTF-8 line without a newline. Called from any thread; must not call libdist: functions that
  * return a status fail there with FAILED_PRECONDITION.
  */
-typedef void (*dist_log_fn)(void *user_data, int32_t level, const char *message);
+typedef void (*dist_log_fn)(int32_t level, const char *message, void *user_data);
 
 /**
  * Returns a time in nanoseconds that never decreases; the starting point is arbitrary. Called from any thread; must not
@@ -372,7 +372,7 @@ typedef struct dist_strategy dist_strategy;
 typedef struct dist_replica dist_replica;
 /** A subset of a strategy's replicas, which runs collectives without the others. */
 typedef struct dist_group dist_group;
-/** An asynchronous or planned collective, or a request. */
+/** An asynchronous or planned collective. */
 typedef struct dist_work dist_work;
 /** A handle with which any thread can cancel runs, collectives and works. */
 typedef struct dist_cancel dist_cancel;
@@ -396,22 +396,6 @@ typedef struct dist_cluster_resolver dist_cluster_resolver;
 typedef struct dist_network dist_network;
 /** A limit on the threads that several strategies share: budget.h. */
 typedef struct dist_budget dist_budget;
-
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_TYPES_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_TYPES_EXPERIMENTAL_H)
-#define DIST_TYPES_EXPERIMENTAL_H
-
-#include "experimental_hints.h" /* removes them */
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** The operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]). */
 enum {
@@ -503,4 +487,4 @@ typedef struct dist_checkpoint dist_checkpoint;
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_TYPES_EXPERIMENTAL_H */
+#endif /* DIST_TYPES_H */

@@ -133,8 +133,8 @@ typedef struct dist_value_context {
  * Creates the component of one replica and transfers it to libdist; NULL stands for NONE. *context is valid only during
  * the call.
  */
-typedef dist_status (*dist_value_fn)(const dist_value_context *context, dist_value **out_value,
-                                     void *user_data);
+typedef dist_status (*dist_value_fn)(dist_strategy *strategy, const dist_value_context *context,
+                                     dist_value **out_value, void *user_data);
 
 /**
  * Creates a distributed value by calling a function for each replica (TensorFlow:
@@ -222,22 +222,6 @@ DIST_API DIST_NODISCARD dist_status dist_value_tensor(const dist_value *value, d
  */
 DIST_API dist_variable *dist_value_variable(const dist_value *value);
 
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_VALUE_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_VALUE_EXPERIMENTAL_H)
-#define DIST_VALUE_EXPERIMENTAL_H
-
-#include "types.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Creates a text value. Texts are passed through runs and merged, but never computed with.
  *
@@ -324,7 +308,19 @@ DIST_API DIST_NODISCARD dist_status dist_value_from_dlpack(dist_strategy *strate
 DIST_API DIST_NODISCARD dist_status dist_value_to_dlpack(dist_value *value,
                                                          struct DLManagedTensor **out_managed);
 
+/** Returns the size of an element in bytes; 0 for an unknown dtype. */
+DIST_API size_t dist_dtype_size(dist_dtype dtype);
+
+/**
+ * Returns the number of elements of a tensor, the product of its sizes; -1 if the tensor is NULL, has a negative size or
+ * number of dimensions, or its number of elements exceeds 2^63 - 1.
+ *
+ * Shape    Any.
+ * Order    –
+ */
+DIST_API int64_t dist_tensor_num_elements(const dist_tensor *tensor);
+
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_VALUE_EXPERIMENTAL_H */
+#endif /* DIST_VALUE_H */

@@ -32,7 +32,7 @@ extern "C" {
  * Creates a variable's initial value, for example with dist_value_create_tensor(), and transfers the reference to
  * libdist.
  */
-typedef dist_status (*dist_initial_fn)(dist_value **out_value, void *user_data);
+typedef dist_status (*dist_initial_fn)(dist_strategy *strategy, dist_value **out_value, void *user_data);
 
 typedef struct dist_variable_options {
   uint32_t struct_size;
@@ -194,22 +194,6 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
                                                         int32_t how, const dist_tensor *value,
                                                         const dist_collective_options *options);
 
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_VARIABLE_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_VARIABLE_EXPERIMENTAL_H)
-#define DIST_VARIABLE_EXPERIMENTAL_H
-
-#include "collective.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Returns the strategy's variable with the given name. The first run whose replicas ask for the name creates it with
  * replica 0's initial value; later calls return the existing variable.
@@ -266,16 +250,6 @@ DIST_API const char *dist_variable_copy_name(const dist_variable *variable, int3
 DIST_API DIST_NODISCARD dist_status dist_variable_device(const dist_strategy *strategy,
                                                          const dist_variable *variable, int32_t copy,
                                                          const char **out_name);
-
-/**
- * Determines whether this strategy created a variable. `variable` is a variable's value, or one of its copies as
- * dist_local_results() returns them.
- *
- * Errors   INVALID_ARGUMENT  an argument is NULL, or the value is neither a variable nor a copy of one.
- */
-DIST_API DIST_NODISCARD dist_status dist_variable_created_in_scope(dist_strategy *strategy,
-                                                                   const dist_value *variable,
-                                                                   int32_t *out_created);
 
 /**
  * Changes rows of every copy. Indexed slices apply to all copies; of a per-replica value, component r applies to copy r
@@ -339,4 +313,4 @@ DIST_API DIST_NODISCARD dist_status dist_replica_scatter(dist_replica *replica, 
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_VARIABLE_EXPERIMENTAL_H */
+#endif /* DIST_VARIABLE_H */

@@ -31,15 +31,6 @@
 
 #include "run.h"
 
-#endif /* DIST_VERSION_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_VERSION_EXPERIMENTAL_H)
-#define DIST_VERSION_EXPERIMENTAL_H
-
-#include "run.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -104,7 +95,7 @@ DIST_API int64_t dist_versions_latest(const dist_versions *versions);
  * Waits until all versions before `number` have been released, that is until their `release` has returned.
  *
  * Context  Any thread, concurrent; outside replica functions.
- * Blocks   Up to timeout_ns (0: does not wait; < 0: no limit).
+ * Blocks   Up to timeout_ns (0: does not wait).
  * Errors   INVALID_ARGUMENT     versions is NULL, or `number` is not in 1 .. dist_versions_latest().
  *          FAILED_PRECONDITION  called inside a replica function (even a detached one), because its run may see such a
  *                               version; or in a forked child.
@@ -125,4 +116,4 @@ DIST_API void dist_versions_destroy(dist_versions *versions);
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_VERSION_EXPERIMENTAL_H */
+#endif /* DIST_VERSION_H */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Work: handles of asynchronous collectives, of plans (collectives prepared once and repeated), and of requests.
+ * Work: handles of asynchronous collectives and of plans (collectives that are prepared once and repeated).
  *
  *     // asynchronous: start, compute something else, wait
  *     options.out_work = &work;
  *     dist_all_reduce(replica, DIST_REDUCE_SUM, &gradient, &gradient, 1, &options);
  *     ...
- *     status = dist_work_wait(work, 0);
+ *     status = dist_work_wait(work, DIST_NO_TIMEOUT);
  *     dist_work_destroy(work);
  *
  *     // planned: prepare once, then one round per step
  *     options.out_work = &plan;   options.planned = 1;   options.bytes_per_pack = 4 << 20;
  *     dist_all_reduce(replica, DIST_REDUCE_SUM, gradients, gradients, n, &options);
  *     every step:   for t in n-1 .. 0:  (compute gradient t)   dist_work_ready(plan, t);
- *                   dist_work_wait(plan, 0);
+ *                   dist_work_wait(plan, DIST_NO_TIMEOUT);
  *
  * **Asynchronous collectives.** With dist_collective_options.out_work, a collective returns at once. Its tensors belong
  * to libdist until it has completed; descriptions of tensors, options and splits are copied. It starts when all members
@@ -44,15 +44,6 @@
  * into packs of consecutive tensors, bytes_per_pack together; a pack starts when all its tensors are ready on all
  * members. If the collectives of a run fail, on any worker, plans made before that run end, and all members must plan
  * again.
- *
- * **Requests and items.** The works of requests (serve.h) and of items of a batch (batch.h) are not collectives and
- * hold no tensors. They do not belong to a replica: any thread can use them, several at a time, but only threads
- * outside the replica functions of their strategy can wait for them. Such a work completes when its function returns,
- * when its step reports the result, when its deadline expires, when it is cancelled (through its cancel object or
- * dist_work_cancel()), or when the instances close. From then on every dist_work_test() and dist_work_wait() returns
- * that result; an error from dist_work_test() means that the work has completed. For an item with completions,
- * dist_work_test() reports this only once the item has arrived there for the last time, and never for the handles of its
- * earlier arrivals (batch.h).
  */
 #ifndef DIST_WORK_H
 #define DIST_WORK_H
@@ -67,7 +58,7 @@ extern "C" {
  * Tests whether the work has completed and stores 1 or 0 in *out_done. If there is a part of the work to do, it does
  * it.
  *
- * Context  Replica, the one that started the work. For requests and items: any thread.
+ * Context  Replica, the one that started the work.
  * Blocks   Never for a peer.
  * Errors   If the work has failed, its status; *out_done is then not written, and the work has completed. An expired
  *          deadline for a peer is reported only by dist_work_wait().
@@ -78,30 +69,29 @@ DIST_API DIST_NODISCARD dist_status dist_work_test(dist_work *work, int32_t *out
 
 /**
  * Waits until the work has completed and returns its status. If the work is not in progress, it returns the status of
- * the last completion.
+ * the last completion. If `timeout_ns` expires first, the work continues, and you can wait for it again.
  *
- * Context  Replica, the one that started the work. For requests and items: any thread; inside replicas of their
- *          strategy only if they have completed.
- * Blocks   Until every member has arrived and the work is complete, or a member fails. Waits for members up to
- *          timeout_ns (0: the timeout in the collective's options; < 0: no limit). For requests and items: until they
- *          have completed (0: up to the strategy's timeout_ns).
+ * Context  Replica, the one that started the work.
+ * Blocks   Up to timeout_ns (0: does not wait). The timeout in the options of the collective also limits how long its
+ *          members may take to arrive, counted from the first wait; when it expires, the collective fails.
  * Owns     Afterwards, no peer accesses the tensors.
- * Errors   The errors of dist_all_reduce(). For requests and items, their result.
+ * Errors   The errors of dist_all_reduce().
  *          INVALID_ARGUMENT     work is NULL.
- *          DEADLINE_EXCEEDED    not completed in time. For requests and items this can also be their own result:
- *                               dist_work_test() shows whether they are still in progress.
- *          FAILED_PRECONDITION  the call would wait for a request or item inside a replica.
+ *          FAILED_PRECONDITION  the work belongs to another replica.
+ *          DEADLINE_EXCEEDED    timeout_ns has expired. It can also be the result of the work itself: dist_work_test()
+ *                               shows whether the work is still in progress.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_wait(dist_work *work, int64_t timeout_ns);
 
 /**
  * Waits until one of n works has completed, stores its index in *out_index, and returns its status.
  *
- * Context  Replica, the one that started them. For requests and items of one strategy: as for dist_work_wait().
+ * Context  Replica, the one that started them.
  * Blocks   As dist_work_wait() does.
  * Owns     Afterwards, no peer accesses the tensors of that work.
  * Errors   The status of that work; *out_index is written in this case too.
- *          INVALID_ARGUMENT  an argument is NULL, n is 0, or the works are of different kinds or strategies.
+ *          INVALID_ARGUMENT     an argument is NULL or n is 0.
+ *          FAILED_PRECONDITION  a work belongs to another replica.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, size_t n, int64_t timeout_ns,
                                                        size_t *out_index);
@@ -110,39 +100,20 @@ DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, 
  * Cancels work in progress, and with it all rounds of its group in this run, on every member: they end with CANCELLED.
  * If the work has completed, nothing happens.
  *
- * A queued request or item completes with CANCELLED at once. If its function is running, dist_replica_check() fails
- * there, and the request completes when the function returns. An item that is in a step completes after the step.
- *
- * Context  Replica, the one that started the work. For requests and items: any thread.
- * Errors   INVALID_ARGUMENT  work is NULL.
+ * Context  Replica, the one that started the work.
+ * Errors   INVALID_ARGUMENT     work is NULL.
+ *          FAILED_PRECONDITION  the work belongs to another replica.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
 
 /**
- * Destroys the handle. Must be called before dist_strategy_destroy(). Requests and items in progress continue. Does
- * nothing if `work` is NULL.
+ * Destroys the handle. Must be called before dist_strategy_destroy(). Does nothing if `work` is NULL.
  *
- * Context  Replica, the one that started the work. If it has completed, and for requests and items: any, serialized.
- * Blocks   As dist_work_wait(work, 0) does, if a collective is in progress.
+ * Context  Replica, the one that started the work. If it has completed: any, serialized.
+ * Blocks   As dist_work_wait() does without a limit, if the collective is in progress.
  * Owns     Takes the work.
  */
 DIST_API void dist_work_destroy(dist_work *work);
-
-#ifdef __cplusplus
-}
-#endif
-#endif /* DIST_WORK_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_WORK_EXPERIMENTAL_H)
-#define DIST_WORK_EXPERIMENTAL_H
-
-#include "collective.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /**
  * Starts a round of planned work. All tensors that are not ready yet become ready.
@@ -169,4 +140,4 @@ DIST_API DIST_NODISCARD dist_status dist_work_ready(dist_work *work, size_t tens
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_WORK_EXPERIMENTAL_H */
+#endif /* DIST_WORK_H */

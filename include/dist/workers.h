@@ -10,8 +10,8 @@
  *     dist_strategy_create(&options, &strategy);
  *     dist_run(strategy, step, NULL, NULL);          // the replicas of all workers meet in collectives
  *
- * The program finds the cluster in TF_CONFIG (or in options.cluster_resolver), as with MultiWorkerMirroredStrategy of
- * tf.distribute. Set TF_CONFIG for each process, or let dist-launch do so:
+ * The program finds the cluster in TF_CONFIG (or in dist_worker_options.cluster_resolver), as with
+ * MultiWorkerMirroredStrategy of tf.distribute. Set TF_CONFIG for each process, or let dist-launch do so:
  *
  *     dist-launch -n 2 --replicas 2 -- ./program
  *
@@ -26,7 +26,7 @@
  * cluster. Workers of one machine and user find each other over gRPC and then exchange data through shared memory, less
  * than 1 MiB for each pair, unless DIST_TRANSPORT or the transport option names a transport. If that is not possible,
  * for example because a container has its own network namespace or no memory is left, they use gRPC and libdist logs
- * the reason once. dist_explain() lists the way to each worker.
+ * the reason once. dist_strategy_explain() lists the way to each worker.
  *
  * **Environment.** These variables are read when the strategy is created and complete its options:
  *
@@ -69,8 +69,8 @@
  *
  * Joining ends early only if a peer that has proven that it knows the job's secret rejects the worker. Anything else at
  * worker 0's address, for example an old job that is ending or a failed TLS handshake, is retried until the deadline,
- * and the report lists what was met. If TLS fails, the reports of both workers contain the cause: an unknown authority, a
- * certificate that has expired, is not yet valid or names other hosts, or plain text on one side. To find the cause, a
+ * and the report lists what was met. If TLS fails, the reports of both workers contain the cause: an unknown authority,
+ * a certificate that has expired, is not yet valid or names other hosts, or plain text on one side. To find the cause, a
  * worker that misses a peer makes a TLS handshake with the peer's address from time to time.
  *
  * **Lost workers.** If a worker is killed, the others notice at once; if it is stopped or unreachable, they notice
@@ -83,8 +83,9 @@
  *
  *     dist_network_create(2, NULL, &network);
  *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
- *     options.cluster_resolver = resolver;           // a resolver for worker 0; worker 1 needs another one
- *     options.network = network;
+ *     worker.cluster_resolver = resolver;            // a resolver for worker 0; worker 1 needs another one
+ *     worker.network = network;
+ *     options.worker = &worker;
  *     dist_strategy_create(&options, &strategy);     // the same for worker 1; each worker runs on its own thread
  *
  * Making the same calls on all workers:
@@ -146,15 +147,6 @@
 
 #include "strategy.h"
 
-#endif /* DIST_WORKERS_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_WORKERS_EXPERIMENTAL_H)
-#define DIST_WORKERS_EXPERIMENTAL_H
-
-#include "strategy.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -196,7 +188,7 @@ typedef struct dist_reform_options {
   int32_t min_workers;
   /* on worker 0: how long to wait for workers that are not known to be lost; 0 = one lease */
   int64_t window_ns;
-  int64_t timeout_ns; /* limit on the whole wait; 0 = the strategy's timeout_ns, < 0 = no limit */
+  int64_t timeout_ns; /* limit on the whole wait; 0 = the strategy's timeout_ns, DIST_NO_TIMEOUT = no limit */
 } dist_reform_options;
 #define DIST_REFORM_OPTIONS_INIT \
   { sizeof(dist_reform_options), 0, 0, 0 }
@@ -255,7 +247,7 @@ DIST_API void dist_reform_options_init(dist_reform_options *options, uint32_t st
  *          DEADLINE_EXCEEDED    too few workers arrived, or worker 0 has not decided.
  *          CANCELLED            dist_strategy_cancel() or dist_strategy_shutdown() was called.
  *          INVALID_ARGUMENT     strategy is NULL, or an option is out of range.
- *          UNIMPLEMENTED        the workers are strategies of one process (dist_strategy_options.network).
+ *          UNIMPLEMENTED        the workers are strategies of one process (dist_worker_options.network).
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_reform(dist_strategy *strategy,
                                                          const dist_reform_options *options);
@@ -281,4 +273,4 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_reform_due(dist_strategy *stra
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_WORKERS_EXPERIMENTAL_H */
+#endif /* DIST_WORKERS_H */

@@ -12,7 +12,7 @@ typedef struct refusals {
   atomic_long requests, refuse_at, live_blocks, live_bytes;
 } refusals;
 
-static inline void *refusing_alloc(void *user_data, size_t size, size_t align) {
+static inline void *refusing_alloc(size_t size, size_t align, void *user_data) {
   refusals *a = user_data;
   if (atomic_fetch_add(&a->requests, 1) == atomic_load(&a->refuse_at)) return NULL;
   void *memory = NULL;
@@ -22,7 +22,7 @@ static inline void *refusing_alloc(void *user_data, size_t size, size_t align) {
   return memory;
 }
 
-static inline void refusing_free(void *user_data, void *memory, size_t size, size_t align) {
+static inline void refusing_free(void *memory, size_t size, size_t align, void *user_data) {
   refusals *a = user_data;
   (void)align;
   atomic_fetch_sub(&a->live_blocks, 1);
@@ -31,7 +31,7 @@ static inline void refusing_free(void *user_data, void *memory, size_t size, siz
 }
 
 static inline dist_allocator refusing(refusals *a) {
-  return (dist_allocator){a, refusing_alloc, refusing_free};
+  return (dist_allocator){refusing_alloc, refusing_free, a};
 }
 
 typedef dist_status (*piece_of_work)(dist_strategy *strategy);
@@ -42,8 +42,10 @@ static inline long refuse_every_request(int32_t num_replicas, piece_of_work work
   static refusals a;
   a = (refusals){.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = num_replicas;
-  options.allocator = refusing(&a);
+  host.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
   assert_ok(work(strategy)); /* what stays until the strategy ends is there now */
   const long held = atomic_load(&a.live_bytes);

@@ -20,10 +20,13 @@ static inline int64_t look_at(void *user_data) {
 
 static inline dist_strategy_options by_clock(stepping_clock *clock, int32_t num_replicas, int32_t threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  static dist_host_options host;
+  host = (dist_host_options)DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = num_replicas;
   options.threads = threads;
-  options.clock = look_at;
-  options.clock_user_data = clock;
+  host.clock = look_at;
+  host.clock_user_data = clock;
   return options;
 }
 

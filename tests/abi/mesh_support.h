@@ -38,11 +38,14 @@ static inline dist_device_assignment *block_assignment(const int32_t mesh[4], co
 
 /* `options` completed with a mesh of replicas x devices, the latter along one axis. */
 static inline dist_strategy *mesh_with(int32_t replicas, int32_t devices, dist_strategy_options options) {
+  dist_mesh_options options_mesh = DIST_MESH_OPTIONS_INIT;
+  if (options.mesh != NULL) options_mesh = *options.mesh;
+  options.mesh = &options_mesh;
   const int32_t mesh[] = {replicas, devices, 1, 1};
   const int32_t block[] = {1, devices, 1, 1};
   dist_device_assignment *assignment = block_assignment(mesh, block, replicas);
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
+  options_mesh.device_assignment = assignment;
   dist_strategy *strategy = strategy_with(options);
   dist_device_assignment_destroy(assignment);
   return strategy;

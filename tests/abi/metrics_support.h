@@ -25,7 +25,7 @@ static inline void append_page(const char *text, size_t size_bytes, void *user_d
 
 static inline page metrics_of(dist_strategy *strategy) {
   page p = {NULL, 0};
-  assert_ok(dist_write_metrics(strategy, NULL, append_page, &p));
+  assert_ok(dist_strategy_write_metrics(strategy, NULL, append_page, &p));
   return p;
 }
 

@@ -44,8 +44,9 @@ static inline dist_status no_merge(dist_strategy *strategy, dist_value *args, di
   (void)strategy, (void)args, (void)out, (void)user_data;
   return DIST_OK;
 }
-static inline dist_status no_update(const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                                    dist_value **out, void *user_data) {
+static inline dist_status no_update(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                                    dist_value *kwargs, dist_value **out, void *user_data) {
+  (void)strategy;
   (void)place, (void)args, (void)kwargs, (void)out, (void)user_data;
   return DIST_OK;
 }
@@ -89,7 +90,7 @@ CALL(barrier, dist_barrier(replica, NULL))
 CALL(all_reduce_value, dist_all_reduce_value(replica, DIST_REDUCE_SUM, t->value, NULL, &result))
 CALL(all_gather_value, dist_all_gather_value(replica, t->value, NULL, &result))
 CALL(merge_call, dist_merge_call(replica, no_merge, NULL, NULL, NULL, NULL))
-CALL(parallel_for, dist_parallel_for(replica, 0, 4, 1, no_range, NULL))
+CALL(parallel_for, dist_replica_parallel_for(replica, 0, 4, 1, no_range, NULL))
 CALL(leave, dist_replica_leave(replica, DIST_OK))
 CALL(detach, dist_replica_detach(replica))
 CALL(check, dist_replica_check(replica))

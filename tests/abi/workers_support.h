@@ -36,12 +36,15 @@ static inline dist_cluster_resolver *resolver_of_worker(int n, int me) {
 }
 
 static inline dist_strategy *strategy_of_worker(const workers *all, int me, dist_strategy_options options) {
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  if (options.worker != NULL) worker = *options.worker;
+  options.worker = &worker;
   dist_cluster_resolver *resolver = resolver_of_worker(all->n, me);
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-  options.cluster_resolver = resolver;
-  options.network = all->network;
-  options.replicas_of_workers = all->replicas;
-  options.num_workers = (size_t)all->n;
+  worker.cluster_resolver = resolver;
+  worker.network = all->network;
+  worker.replicas_of_workers = all->replicas;
+  worker.num_workers = (size_t)all->n;
   dist_strategy *strategy = strategy_with(options);
   dist_cluster_resolver_destroy(resolver);
   return strategy;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of inspecting the flight recorders when their ring buffers are full.
-#ifndef DIST_EXPERIMENTAL
-#define DIST_EXPERIMENTAL
-#endif
 #include "tests/bench/in_replicas.hpp"
 
 namespace bench {
@@ -32,12 +29,15 @@ class Inspected final : public Side {
     const auto count = [](const char*, size_t bytes, void* sum) { *static_cast<size_t*>(sum) += bytes; };
     switch (what_) {
       case Inspect::kStragglers:
-        return require(dist_stragglers(strategy_.get(), nullptr, sizeof(dist_straggler), 0, &written),
-                       "dist_stragglers");
+        return require(
+            dist_strategy_stragglers(strategy_.get(), nullptr, sizeof(dist_straggler), 0, &written),
+            "dist_strategy_stragglers");
       case Inspect::kMetrics:
-        return require(dist_write_metrics(strategy_.get(), nullptr, count, &written), "dist_write_metrics");
+        return require(dist_strategy_write_metrics(strategy_.get(), nullptr, count, &written),
+                       "dist_strategy_write_metrics");
       case Inspect::kTrace:
-        return require(dist_write_trace(strategy_.get(), count, &written), "dist_write_trace");
+        return require(dist_strategy_write_trace(strategy_.get(), count, &written),
+                       "dist_strategy_write_trace");
     }
   }
 

@@ -30,7 +30,7 @@ class Planned final : public InReplicas {
     const Work plan(made);
     return loop(replica, job, [&] {
       const dist_status started = dist_work_start(plan.get());
-      return started == DIST_OK ? dist_work_wait(plan.get(), 0) : started;
+      return started == DIST_OK ? dist_work_wait(plan.get(), DIST_NO_TIMEOUT) : started;
     });
   }
 
@@ -69,7 +69,7 @@ class Overlapped final : public InReplicas {
       if (begun != DIST_OK || which_ == Overlap::kExchange) return begun;
       compute(rounds_);
       const Work owned(work);
-      return dist_work_wait(work, 0);
+      return dist_work_wait(work, DIST_NO_TIMEOUT);
     });
   }
 

@@ -33,7 +33,7 @@ def faults_of(function: dict, names: dict[str, bool]):
         if like[1] not in names:
             yield f"refers to {like[1]}(), which is not declared"
         elif names[like[1]] and not function["experimental"]:
-            yield f"belongs to the baseline but refers to {like[1]}(), which is experimental"
+            yield f"is stable but refers to {like[1]}(), which is experimental"
         return
     if function["returns"]["type"] == "dist_status" and "Errors" not in fields:
         yield "returns dist_status but has no Errors field"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 FOLDERS = ["core", "capi", "include", "bindings", "examples", "tests"]
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".i", ".go", ".java", ".py"}
-GENERATED = re.compile(r"^(bindings/(go/internal/cdist|java/target)/|include/dist/experimental_hints\.h$)")
+GENERATED = re.compile(r"^(bindings/(go/internal/cdist|java/target)/)")
 # The headers say worker for a process, replica for a copy of the function, and group for members of a collective.
 WRONG_WORDS = re.compile(r"\b(nodes?|slaves?|gangs?|masters?)\b", re.IGNORECASE)
 # Examples must compile with any C library for Linux.

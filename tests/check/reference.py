@@ -20,7 +20,6 @@ import sys
 import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
-EXPERIMENTAL = "#if defined(DIST_EXPERIMENTAL)"
 # The fields of a comment become titled paragraphs. Each error becomes a line.
 FIELD = re.compile(r"^ \* (Shape|Order|Context|Blocks|Owns|Errors|Since) +", re.MULTILINE)
 ERROR = re.compile(r"^ \*          ([A-Z_]{5,}|any)  +", re.MULTILINE)
@@ -35,12 +34,11 @@ def marked(block):
     return f"{block[1]}/**{block[2].rstrip()}\n{block[1]} *\n{block[1]} * @experimental\n{block[1]} */"
 
 
-def c_header(text):
+def c_header(text, experimental):
     text = FIELD.sub(r" * @par \1\n * ", text)
     text = ERROR.sub(r" * @n \1: ", text)
     text = TRAILING.sub(r"\1 /**< \2 */", text)
-    base, condition, rest = text.partition(EXPERIMENTAL)
-    return base + condition + BLOCK.sub(marked, rest)
+    return BLOCK.sub(marked, text) if experimental else text
 
 
 def cxx_header(text):
@@ -53,12 +51,11 @@ def copy_headers(source, to):
     """Writes the copies of the headers for doxygen."""
     include = source / "include"
     for path in sorted(include.glob("dist/**/*.h*")):
-        if path.name == "experimental_hints.h":
-            continue
         copy = to / path.relative_to(include)
         copy.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text(encoding="utf-8")
-        copy.write_text(c_header(text) if path.suffix == ".h" else cxx_header(text), encoding="utf-8")
+        experimental = path.parent.name == "experimental"
+        copy.write_text(c_header(text, experimental) if path.suffix == ".h" else cxx_header(text), encoding="utf-8")
 
 
 def entries(folder):
@@ -76,7 +73,7 @@ def faults(source, folder):
     sys.path.insert(0, str(source / "capi"))
     import api  # pylint: disable=import-outside-toplevel
 
-    found = api.parse([source / "include" / "dist" / "dist.h"])
+    found = api.parse(api.HEADERS)
     there, names = entries(folder), api.names(found)
     for function in found["functions"]:
         where = f"{function['file']}:{function['line']}: {function['name']}()"
@@ -84,10 +81,10 @@ def faults(source, folder):
             yield f"{where} is missing in the reference"
         elif there[function["name"]] != function["experimental"]:
             yield f"{where} is {'not ' if function['experimental'] else ''}marked as experimental in the reference"
-    for path in sorted((source / "include").glob("dist/*.h")):
+    for path in sorted((source / "include").glob("dist/**/*.h")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for name in re.findall(r"\b(dist_\w+)\(\)", line):
-                if name not in names and path.name != "experimental_hints.h":
+                if name not in names:
                     yield f"{path.name}:{number}: there is no {name}()"
     if not found["functions"]:
         yield "the headers have no functions"

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that libdist.so exports exactly the functions in the headers and symbols.txt, and calls nothing harmful.
+"""Checks that libdist.so exports exactly the functions in the headers and symbols.txt, with the right symbol versions,
+and calls nothing harmful.
 
-usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT API_JSON HEADER...
-
-HEADER are those that dist.h does not include.
+usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT API_JSON
 """
 
 import json
@@ -25,20 +24,26 @@ FORBIDDEN = {
 }
 
 
-def symbols(nm: str, library: str, *options: str) -> set[str]:
+STABLE, EXPERIMENTAL = "DIST_1", "DIST_EXPERIMENTAL_1"
+
+
+def symbols(nm: str, library: str, *options: str) -> dict[str, str]:
+    """Returns the names and their versions: "printf@GLIBC_2.2.5", "dist_run@@DIST_1"."""
     out = subprocess.run([nm, "-D", *options, library], check=True, capture_output=True, text=True).stdout
-    # "printf@GLIBC_2.2.5", "__printf_chk@..." (fortified), "dist_run@@DIST_0"
-    names = {line.split()[-1].split("@")[0] for line in out.splitlines() if line.strip()}
-    return names | {m[1] for m in (re.match(r"__(\w+)_chk$", n) for n in names) if m}
+    return dict(line.split()[-1].replace("@@", "@").partition("@")[::2] for line in out.splitlines() if line.strip())
 
 
-def main(nm: str, library: str, listed: Path, api: Path, *others: Path) -> int:
+def main(nm: str, library: str, listed: Path, api: Path) -> int:
     faults = []
     expected = [line for line in listed.read_text().splitlines() if line]
-    declared = {one["name"] for one in json.loads(api.read_text(encoding="utf-8"))["functions"]}
-    for header in others:
-        declared |= set(re.findall(r"^DIST_API [^(]*?(\w+)\(", header.read_text(encoding="utf-8"), re.MULTILINE))
-    exported = symbols(nm, library, "--defined-only") - {"DIST_0"}
+    functions = json.loads(api.read_text(encoding="utf-8"))["functions"]
+    declared = {one["name"] for one in functions}
+    versions = symbols(nm, library, "--defined-only")
+    exported = versions.keys() - {STABLE, EXPERIMENTAL}
+    for one in functions:
+        right, version = EXPERIMENTAL if one["experimental"] else STABLE, versions.get(one["name"], "")
+        if version not in ("", right):
+            faults.append(f"{one['name']}: has version {version}, but its header {one['file']} needs {right}: see dist.map")
     faults += [
         f"{n}: listed, but not exported: a program that uses it would not start"
         for n in sorted(set(expected) - exported)
@@ -48,9 +53,11 @@ def main(nm: str, library: str, listed: Path, api: Path, *others: Path) -> int:
     faults += [f"{n}: listed in {listed.name}, but no longer declared" for n in sorted(set(expected) - declared)]
     if len(expected) != len(set(expected)):
         faults.append(f"{listed.name}: a name stands twice")
-    imported = symbols(nm, library, "--undefined-only")
-    for reason, names in FORBIDDEN.items():
-        faults += [f"{name}: imported, which {reason}" for name in names.split() if name in imported]
+    names = symbols(nm, library, "--undefined-only")
+    # "__printf_chk" is a fortified printf.
+    imported = names.keys() | {m[1] for m in (re.match(r"__(\w+)_chk$", name) for name in names) if m}
+    for reason, calls in FORBIDDEN.items():
+        faults += [f"{name}: imported, which {reason}" for name in calls.split() if name in imported]
     for line in faults:
         print(line)
     return 1 if faults else 0

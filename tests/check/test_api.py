@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that capi/api.py reads the headers the way a C compiler does.
 
-usage: test_api.py API_PY COMPILER DIST_H
+usage: test_api.py API_PY COMPILER
 
 The test writes everything that the parser found as C code and compiles it after the headers. It declares functions a
 second time and asserts constants and fields. Then it parses small headers, valid and invalid ones.
@@ -36,21 +36,6 @@ enum { ONE = 1, TWO, SEVEN = 7 /* seven */ };
 #define TEXT(a) a + \\
   1
 """
-PARTS = """
-#ifndef DIST_X_H
-#ifdef __cplusplus
-extern "C" {
-#endif
-enum { BASE };
-#endif /* DIST_X_H */
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_X_EXPERIMENTAL_H)
-#ifdef __cplusplus
-extern "C" {
-#endif
-enum { MORE };
-#endif
-enum { AGAIN };
-"""
 NOT_UNDERSTOOD = ["#endif", "int x = 1;", "typedef union u { int a; } u;", "enum { A = B };", "DIST_API int f(int);", "int @;"]
 
 
@@ -67,7 +52,8 @@ def declared(name, parameters):
 
 def as_c(found):
     """Yields a program that compiles only if all of this is correct."""
-    yield '#include <assert.h>\n#include <dist/dist.h>\n#include <string.h>'
+    yield "#include <assert.h>\n#include <string.h>"
+    yield from (f"#include <dist/{file}>" for file in sorted({one["file"] for one in found["functions"]}))
     for one in found["functions"]:
         yield f"{one['returns']['text']} {declared(one['name'], one['parameters'])};"
     for one in found["callbacks"]:
@@ -104,17 +90,17 @@ def struct_as_c(struct):
     yield "}"
 
 
-def check_headers(api, compiler, header):
-    found = api.parse([header])
-    text = "".join(one.read_text(encoding="utf-8") for one in pathlib.Path(header).parent.glob("*.h"))
+def check_headers(api, compiler):
+    found = api.parse(api.HEADERS)
+    text = "".join(one.read_text(encoding="utf-8") for one in api.INCLUDE_DIST.glob("**/*.h"))
     functions = len(re.findall(r"^DIST_API\b", text, re.MULTILINE))
     assert len(found["functions"]) == functions, f"{len(found['functions'])} of {functions} functions"
     assert all(one["comment"] for one in found["functions"])
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "all.c")
         program.write_text("\n".join(as_c(found)) + "\n", encoding="utf-8")
-        include = pathlib.Path(header).resolve().parent.parent
-        options = ["-std=c11", "-DDIST_EXPERIMENTAL", "-fsyntax-only", "-Werror", "-Wno-redundant-decls", "-I", str(include)]
+        include = str(api.INCLUDE_DIST.parent)
+        options = ["-std=c11", "-fsyntax-only", "-Werror", "-Wno-redundant-decls", "-I", include]
         subprocess.run([*compiler, *options, str(program)], check=True)
 
 
@@ -136,9 +122,13 @@ def check_snippets(api):
             ("ONE", 1), ("TWO", 2), ("SEVEN", 7)]
         assert found["macros"][0]["parameters"] == ["a"] and found["macros"][0]["text"] == "a + 1"
         assert not any(one["experimental"] for kind in found.values() for one in kind)
-        header.write_text(PARTS, encoding="utf-8")
-        parts = [(one["constants"][0]["name"], one["experimental"]) for one in api.parse([header])["enums"]]
-        assert parts == [("BASE", False), ("MORE", True), ("AGAIN", False)], parts
+        # A header in the folder experimental is experimental; the header that it includes is not.
+        more = pathlib.Path(folder, "experimental", "more.h")
+        more.parent.mkdir()
+        more.write_text('#include "../x.h"\n#ifdef __cplusplus\nextern "C" {\n#endif\nenum { MORE };\n', encoding="utf-8")
+        header.write_text("enum { BASE };\n", encoding="utf-8")
+        found = [(one["constants"][0]["name"], one["file"], one["experimental"]) for one in api.parse([more])["enums"]]
+        assert found == [("BASE", "x.h", False), ("MORE", "experimental/more.h", True)], found
         # A header that is included from the same folder is read once, in place of the directive.
         header.write_text('enum { FIRST };\n#include "y.h"\n#include <stdint.h>\n#include "y.h"\n', encoding="utf-8")
         pathlib.Path(folder, "y.h").write_text('#include "x.h"\nenum { SECOND };\n', encoding="utf-8")
@@ -155,10 +145,10 @@ def check_snippets(api):
                 raise AssertionError(f"taken for understood: {text}")
 
 
-def main(parser, compiler, header):
+def main(parser, compiler):
     api = load(parser)
     check_snippets(api)
-    check_headers(api, compiler.split(), header)
+    check_headers(api, compiler.split())
 
 
 if __name__ == "__main__":

@@ -169,12 +169,16 @@ dist_status take_part(dist_replica* member, void* place) {
 
 dist_status create(const ProcessPage& page, dist_strategy** strategy) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = page.cell.replicas;
-  options.transport = DIST_TRANSPORT_AUTO;  // shared memory, unless DIST_TRANSPORT selects another one
+  worker.transport = DIST_TRANSPORT_AUTO;  // shared memory, unless DIST_TRANSPORT selects another one
   options.threads = page.cell.threads;
   options.timeout_ns = page.cell.fault == WorkerFault::kNeverStarted ? page.timeout_ns : -1;
-  options.allocator = counting_allocator();
+  host.allocator = counting_allocator();
   return dist_strategy_create(&options, strategy);
 }
 

@@ -5,6 +5,8 @@
  * have counted exactly once on each parameter server. `./dev faults --ps` runs 10,000 closures; the test
  * suite runs a few.
  */
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/server.h>
 #include "tests/abi/coordinator/server_processes.h"
 
 enum { NUM_PS = 2, NUM_WORKERS = 3 };

@@ -118,7 +118,7 @@ namespace {
 
 std::atomic<int64_t> held_bytes{0};
 
-void* allocate(void*, size_t size_bytes, size_t align_bytes) {
+void* allocate(size_t size_bytes, size_t align_bytes, void*) {
   void* memory = nullptr;
   if (posix_memalign(&memory, align_bytes < sizeof(void*) ? sizeof(void*) : align_bytes, size_bytes) != 0)
     return nullptr;
@@ -126,7 +126,7 @@ void* allocate(void*, size_t size_bytes, size_t align_bytes) {
   return memory;
 }
 
-void give_back(void*, void* memory, size_t size_bytes, size_t) {
+void give_back(void* memory, size_t size_bytes, size_t, void*) {
   held_bytes.fetch_sub(static_cast<int64_t>(size_bytes));
   std::free(memory);
 }
@@ -145,7 +145,7 @@ int tbb_threads() { return static_cast<int>(std::thread::hardware_concurrency())
 
 }  // namespace
 
-dist_allocator counting_allocator() { return {nullptr, allocate, give_back}; }
+dist_allocator counting_allocator() { return {allocate, give_back, nullptr}; }
 
 Holdings holdings() {
   return {held_bytes.load(), count_entries("/proc/self/task"), count_entries("/proc/self/fd")};

@@ -35,20 +35,24 @@ dist_device_assignment* assign(int32_t replicas, int32_t devices) {
 Stage::Set Stage::make(dist_clock_fn clock) const {
   Set set;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
   options.num_replicas = members_;
   options.threads = threads_;
   options.timeout_ns = -1;  // a hang is to be seen as one
-  options.allocator = counting_allocator();
-  options.clock = clock;
+  host.allocator = counting_allocator();
+  host.clock = clock;
   const dist_mesh_axis axis{kAxis, members_};
   dist_device_assignment* assignment = nullptr;
   if (devices_) {
     assignment = assign(kReplicasOfDevices, members_);
     options.kind = DIST_STRATEGY_MESH;
     options.num_replicas = kReplicasOfDevices;
-    options.device_assignment = assignment;
-    options.axes = &axis;
-    options.num_axes = 1;
+    mesh.device_assignment = assignment;
+    mesh.axes = &axis;
+    mesh.num_axes = 1;
   }
   must(dist_strategy_create(&options, &set.strategy));
   dist_device_assignment_destroy(assignment);

@@ -210,7 +210,7 @@ dist_status Step::end() {
       sched_yield();
     }
   } else {
-    status = dist_work_wait(work_, 0);
+    status = dist_work_wait(work_, DIST_NO_TIMEOUT);
   }
   ruin(data_);
   return status;

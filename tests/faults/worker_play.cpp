@@ -55,14 +55,18 @@ Cluster::Cluster(const WorkerCell& cell)
   for (int w = 0; w < workers_; ++w) {
     dist_cluster_resolver* const resolver = resolver_of(workers_, w);
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
+    dist_host_options host = DIST_HOST_OPTIONS_INIT;
+    options.host = &host;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = replicas_;
-    options.cluster_resolver = resolver;
-    options.network = network_;
+    worker.cluster_resolver = resolver;
+    worker.network = network_;
     options.threads = threads_;
     options.timeout_ns = -1;  // a hang is to be seen as one
-    options.allocator = counting_allocator();
-    if (timed_) options.clock = look_at_clock;
+    host.allocator = counting_allocator();
+    if (timed_) host.clock = look_at_clock;
     must(dist_strategy_create(&options, &strategies_[w]));
     dist_cluster_resolver_destroy(resolver);
   }

@@ -4,6 +4,7 @@
 // sending end. The module moves any number of bytes at a time. The peer knows the job's secret if the second byte is odd;
 // whatever it sends, the carrier must report its end exactly once, hand on no byte of an unproven peer, and keep every
 // size within its limit. A carrier that has ended keeps no link and connects no more.
+#include <dist/experimental/links.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

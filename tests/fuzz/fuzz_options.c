@@ -63,19 +63,27 @@ static void limit(const given* g, size_t at, int32_t most, int32_t legal) {
 }
 
 static given create_strategy(bytes* in) {
-  given g =
-      DECODE(in, dist_strategy_options, FIELD(dist_strategy_options, kind),
-             FIELD(dist_strategy_options, threads), FIELD(dist_strategy_options, placement),
-             FIELD(dist_strategy_options, reserved), FIELD(dist_strategy_options, timeout_ns),
-             FIELD(dist_strategy_options, num_replicas), FIELD(dist_strategy_options, numerics),
-             FIELD(dist_strategy_options, move_host_threads), FIELD(dist_strategy_options, helper_threads),
-             FIELD(dist_strategy_options, recorded_events), FIELD(dist_strategy_options, late_destroys));
+  given g = DECODE(in, dist_strategy_options, FIELD(dist_strategy_options, kind),
+                   FIELD(dist_strategy_options, threads), FIELD(dist_strategy_options, reserved),
+                   FIELD(dist_strategy_options, timeout_ns), FIELD(dist_strategy_options, num_replicas),
+                   FIELD(dist_strategy_options, numerics));
+  given cpu = DECODE(in, dist_cpu_options, FIELD(dist_cpu_options, placement),
+                     FIELD(dist_cpu_options, move_host_threads), FIELD(dist_cpu_options, reserved));
+  given host = DECODE(in, dist_host_options, FIELD(dist_host_options, helper_threads),
+                      FIELD(dist_host_options, recorded_events), FIELD(dist_host_options, late_destroys));
   /* legal, but dear: hundreds of threads, and gigabytes where there are many CPUs */
-  limit(&g, offsetof(dist_strategy_options, num_replicas), MOST_REPLICAS, DIST_MAX_REPLICAS);
-  limit(&g, offsetof(dist_strategy_options, recorded_events), MOST_EVENTS, 1 << 20);
+  limit(&g, offsetof(dist_strategy_options, num_replicas), MOST_REPLICAS, 256);
+  limit(&host, offsetof(dist_host_options, recorded_events), MOST_EVENTS, 1 << 20);
+  if (g.size >= sizeof(dist_strategy_options)) {
+    ((dist_strategy_options*)g.memory)->cpu = cpu.memory;
+    ((dist_strategy_options*)g.memory)->host = host.memory;
+    g.future = g.future || cpu.future || host.future;
+  }
   dist_strategy* made = NULL;
   const dist_status status = dist_strategy_create(g.memory, &made);
   check(&g, status);
+  free(cpu.memory);
+  free(host.memory);
   if (status != DIST_OK) return g;
   assert_true(dist_strategy_num_replicas(made) >= 1);
   assert_ok(dist_strategy_destroy(made));
@@ -117,7 +125,8 @@ static given create_dataset(bytes* in) {
   check(&g, dist_iterator_create(dataset, &iterator));
   dist_dataset_destroy(dataset);
   dist_value* batch = NULL;
-  for (int i = 0; iterator != NULL && i < 4 && dist_iterator_next(iterator, &batch) == DIST_OK; i++)
+  for (int i = 0;
+       iterator != NULL && i < 4 && dist_iterator_next(iterator, &batch) == DIST_OK && batch != NULL; i++)
     dist_value_release(batch);
   dist_iterator_destroy(iterator);
   return g;

@@ -128,12 +128,11 @@ static void check_dataset(dist_strategy* strategy, const hostile* h, const dist_
   dist_value* batch = NULL;
   int64_t batches = 0;
   dist_status next;
-  while ((next = dist_iterator_next(iterator, &batch)) == DIST_OK) {
+  while ((next = dist_iterator_next(iterator, &batch)) == DIST_OK && batch != NULL) {
     batches++;
     dist_value_release(batch);
   }
-  if (next != DIST_OUT_OF_RANGE)
-    fail_msg("a pass ends with %s: %s", dist_status_name(next), dist_last_error());
+  if (next != DIST_OK) fail_msg("a pass ends with %s: %s", dist_status_name(next), dist_last_error());
   const int64_t rows_of = h->shape[0], of_batch = options->global_batch_size;
   const int64_t wanted = of_batch == 0             ? rows_of
                          : options->drop_remainder ? rows_of / of_batch

@@ -61,7 +61,7 @@ dist_status play(dist_replica* replica, void* user_data) {
         dist_work* work = nullptr;
         options.out_work = &work;
         status = dist_broadcast(replica, 0, &tensor, &tensor, 1, &options);
-        if (status == DIST_OK) status = dist_work_wait(work, 0);
+        if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
         dist_work_destroy(work);
         break;
       }
@@ -170,9 +170,9 @@ void expect_ok(dist_status status) {
 
 void look_inside(dist_strategy* strategy, const std::string& name) {
   std::string trace, metrics, words;
-  expect_ok(dist_write_trace(strategy, append, &trace));
-  expect_ok(dist_write_metrics(strategy, name.c_str(), append, &metrics));
-  expect_ok(dist_explain(strategy, append, &words));
+  expect_ok(dist_strategy_write_trace(strategy, append, &trace));
+  expect_ok(dist_strategy_write_metrics(strategy, name.c_str(), append, &metrics));
+  expect_ok(dist_strategy_explain(strategy, append, &words));
   check_utf8(trace, "the trace");
   check_trace(trace);
   check_utf8(metrics, "the metrics");
@@ -180,7 +180,7 @@ void look_inside(dist_strategy* strategy, const std::string& name) {
   check_utf8(words, "the explanation");
   dist_straggler rows[64];
   std::size_t n = 0;
-  expect_ok(dist_stragglers(strategy, rows, sizeof rows[0], 64, &n));
+  expect_ok(dist_strategy_stragglers(strategy, rows, sizeof rows[0], 64, &n));
   for (std::size_t i = 0; i < n && i < 64; ++i) {
     if (strnlen(rows[i].tag, sizeof rows[i].tag) == sizeof rows[i].tag)
       fail_msg("a straggler's tag has no end");

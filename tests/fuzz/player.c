@@ -33,7 +33,7 @@ static void forget(player* me, int at) {
 static void wait_for(player* me, int at) {
   const int k = me->under_way[at];
   forget(me, at);
-  record(me, k, dist_work_wait(me->p->steps[k].works[me->id], 0));
+  record(me, k, dist_work_wait(me->p->steps[k].works[me->id], DIST_NO_TIMEOUT));
 }
 
 static void wait_for_any(player* me) {
@@ -46,7 +46,7 @@ static void wait_for_any(player* me) {
   dist_work* works[STEPS];
   for (int i = 0; i < me->n; i++) works[i] = me->p->steps[me->under_way[i]].works[me->id];
   size_t which = 0;
-  const dist_status status = dist_work_wait_any(works, (size_t)me->n, 0, &which);
+  const dist_status status = dist_work_wait_any(works, (size_t)me->n, DIST_NO_TIMEOUT, &which);
   const int k = me->under_way[which];
   forget(me, (int)which);
   record(me, k, status);
@@ -71,8 +71,9 @@ static dist_status misuse(const player* me, int k) {
   dist_strategy* strategy = dist_replica_strategy(me->replica);
   const int refused =
       dist_work_ready(work, TENSORS) != DIST_OK && (planned || dist_work_start(work) != DIST_OK) &&
-      dist_work_test(work, NULL) != DIST_OK && dist_work_wait_any(&work, 0, 0, &which) != DIST_OK &&
-      dist_work_wait(NULL, 0) != DIST_OK && dist_run(strategy, play, NULL, NULL) != DIST_OK &&
+      dist_work_test(work, NULL) != DIST_OK &&
+      dist_work_wait_any(&work, 0, DIST_NO_TIMEOUT, &which) != DIST_OK &&
+      dist_work_wait(NULL, DIST_NO_TIMEOUT) != DIST_OK && dist_run(strategy, play, NULL, NULL) != DIST_OK &&
       dist_group_create(strategy, &id, 1, &group) != DIST_OK;
   return refused ? DIST_OK : dist_fail(DIST_INTERNAL, "what is wrong was accepted");
 }
@@ -190,7 +191,7 @@ static void play_plan(player* me, int k, int32_t rank) {
       me->under_way[me->n++] = k;
       return;
     }
-    if (status == DIST_OK) status = dist_work_wait(s->works[me->id], 0);
+    if (status == DIST_OK) status = dist_work_wait(s->works[me->id], DIST_NO_TIMEOUT);
   }
   record(me, k, status);
 }
@@ -296,7 +297,7 @@ dist_status play_plans_again(dist_replica* replica, void* user_data) {
     if (rank < 0 || s->mode != PLANNED) continue;
     refill(s, rank);
     dist_status status = begin_round(s, s->works[me.id], s->order[me.id]);
-    if (status == DIST_OK) status = dist_work_wait(s->works[me.id], 0);
+    if (status == DIST_OK) status = dist_work_wait(s->works[me.id], DIST_NO_TIMEOUT);
     if (status != DIST_OK) return status;
   }
   return DIST_OK;

@@ -25,7 +25,7 @@ static dist_status exercise_replica(dist_replica *replica, void *user_data) {
   dist_tensor out = tensor;
   for (int i = 0; i < EXERCISE_MANY; i++) mine[i] = 1;
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, NULL);
-  if (status == DIST_OK) status = dist_parallel_for(replica, 0, many, 1000, add_one, mine);
+  if (status == DIST_OK) status = dist_replica_parallel_for(replica, 0, many, 1000, add_one, mine);
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.out_work = &work;

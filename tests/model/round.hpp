@@ -62,10 +62,10 @@ class Arena {
   }
   Memory& memory() {
     dist_allocator allocator{};
-    allocator.alloc = [](void* self, size_t bytes, size_t align) {
+    allocator.alloc = [](size_t bytes, size_t align, void* self) {
       return static_cast<Arena*>(self)->take(bytes, align);
     };
-    allocator.free = [](void*, void*, size_t, size_t) {};
+    allocator.free = [](void*, size_t, size_t, void*) {};
     allocator.user_data = this;
     return *Memory::create(allocator);
   }

@@ -93,10 +93,10 @@ class World {
     receives_.clear();
     struck_ = false;
     dist_allocator allocator{};
-    allocator.alloc = [](void* self, size_t bytes, size_t align) {
+    allocator.alloc = [](size_t bytes, size_t align, void* self) {
       return static_cast<World*>(self)->take(bytes, align);
     };
-    allocator.free = [](void*, void*, size_t, size_t) {};
+    allocator.free = [](void*, size_t, size_t, void*) {};
     allocator.user_data = this;
     Memory& memory = *Memory::create(allocator);
     // Of all of them, before one asks about another.

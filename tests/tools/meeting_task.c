@@ -4,6 +4,7 @@
  * number of replicas.
  */
 #include <dist/dist.h>
+#include <dist/experimental/rendezvous.h>
 #include <stdio.h>
 
 static dist_status add(dist_replica* replica, void* user_data) {
@@ -18,9 +19,11 @@ static dist_status meet(int32_t* rank, int32_t* sum) {
   if (status != DIST_OK) return status;
   status = dist_cluster_resolver_task_id(resolver, rank);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 1;
-  options.cluster_resolver = resolver;
+  worker.cluster_resolver = resolver;
   dist_strategy* strategy = NULL;
   if (status == DIST_OK) status = dist_strategy_create(&options, &strategy);
   dist_cluster_resolver_destroy(resolver);

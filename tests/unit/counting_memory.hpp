@@ -15,7 +15,7 @@ namespace dist {
 
 class CountingMemory {
  public:
-  CountingMemory() : memory_(Memory::create({this, allocate, give_back})) {}
+  CountingMemory() : memory_(Memory::create({allocate, give_back, this})) {}
   ~CountingMemory() {
     if (memory_ != nullptr) memory_->release();
   }
@@ -35,7 +35,7 @@ class CountingMemory {
   bool refused() const noexcept { return refused_.exchange(false); }
 
  private:
-  static void* allocate(void* self, std::size_t bytes, std::size_t align) {
+  static void* allocate(std::size_t bytes, std::size_t align, void* self) {
     auto& memory = *static_cast<CountingMemory*>(self);
     const std::scoped_lock lock(memory.mutex_);
     if (memory.countdown_ >= 0 && memory.countdown_-- == 0) {
@@ -47,7 +47,7 @@ class CountingMemory {
     memory.blocks_[block] = {bytes, align};
     return block;
   }
-  static void give_back(void* self, void* block, std::size_t bytes, std::size_t align) {
+  static void give_back(void* block, std::size_t bytes, std::size_t align, void* self) {
     auto& memory = *static_cast<CountingMemory*>(self);
     const std::scoped_lock lock(memory.mutex_);
     const auto at = memory.blocks_.find(block);

@@ -405,15 +405,15 @@ void counted_objects_end_with_their_last_reference(void**) {
 void memory_outlives_its_objects(void**) {
   static int out;
   out = 0;
-  const auto take = [](void*, std::size_t bytes, std::size_t align) -> void* {
+  const auto take = [](std::size_t bytes, std::size_t align, void*) -> void* {
     ++out;
     return std::aligned_alloc(align, (bytes + align - 1) / align * align);
   };
-  const auto give = [](void*, void* block, std::size_t, std::size_t) {
+  const auto give = [](void* block, std::size_t, std::size_t, void*) {
     --out;
     std::free(block);
   };
-  Memory* memory = Memory::create({nullptr, take, give});
+  Memory* memory = Memory::create({take, give, nullptr});
   int ends = 0;
   Ref<Object> object = make_counted<Object>(*memory, &ends, 1);
   memory->release();
@@ -424,8 +424,8 @@ void memory_outlives_its_objects(void**) {
 }
 
 void refusals_leak_nothing(void**) {
-  assert_null(Memory::create({nullptr, [](void*, std::size_t, std::size_t) -> void* { return nullptr; },
-                              [](void*, void*, std::size_t, std::size_t) {}}));
+  assert_null(Memory::create({[](std::size_t, std::size_t, void*) -> void* { return nullptr; },
+                              [](void*, std::size_t, std::size_t, void*) {}, nullptr}));
   CountingMemory memory;
   int ends = 0;
   const auto throws = [&](int value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/strategy/explain_summary: the first three lines of dist_explain().
+// core/strategy/explain_summary: the first three lines of dist_strategy_explain().
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/net/gloo: what happens to a connection in cases in which Gloo would terminate the process.
 #include <arpa/inet.h>
+#include <dist/experimental/links.h>
 #include <gloo/transport/tcp/pair.h>
 #include <malloc.h>
 #include <netinet/in.h>

@@ -59,8 +59,8 @@ void parts_of_the_largest_batches_do_not_overflow(void**) {
   const int64_t most = std::numeric_limits<int64_t>::max();
   for (const int64_t m : {most, most - 1, most - 255}) {
     int64_t next = 0;
-    for (int32_t r = 0; r < DIST_MAX_REPLICAS; ++r) {
-      const Part p = part(m, DIST_MAX_REPLICAS, r);
+    for (int32_t r = 0; r < 256; ++r) {
+      const Part p = part(m, 256, r);
       assert_int_equal(p.first, next);
       assert_true(p.count >= 0);
       next += p.count;
@@ -263,7 +263,7 @@ struct Gate {
   bool released = false;
 };
 
-dist_status gated_element(int64_t index, dist_value** out, void* user_data) {
+dist_status gated_element(dist_strategy*, int64_t index, dist_value** out, void* user_data) {
   Gate& gate = *static_cast<Gate*>(user_data);
   std::unique_lock lock(gate.mutex);
   ++gate.calls;
@@ -288,9 +288,9 @@ void a_pass_waits_for_no_worker(void**) {
   for (int i = 0; i < kBlocked; ++i) {
     closed[i].memory = &*memory;
     Ref<Dataset> dataset;
-    assert_true(
-        Dataset::create_from_callback(*memory, 1, gated_element, &closed[i], gate_release, options, &dataset)
-            .ok());
+    assert_true(Dataset::create_from_callback(*memory, 1, nullptr, gated_element, &closed[i], gate_release,
+                                              options, &dataset)
+                    .ok());
     assert_true(Iterator::create(*dataset, &blocked[i]).ok());
   }
   Gate gate;
@@ -298,9 +298,9 @@ void a_pass_waits_for_no_worker(void**) {
   gate.open = true;
   {
     Ref<Dataset> dataset;
-    assert_true(
-        Dataset::create_from_callback(*memory, 1, gated_element, &gate, gate_release, options, &dataset)
-            .ok());
+    assert_true(Dataset::create_from_callback(*memory, 1, nullptr, gated_element, &gate, gate_release,
+                                              options, &dataset)
+                    .ok());
     Ref<Iterator> iterator;
     assert_true(Iterator::create(*dataset, &iterator).ok());
     for (int64_t i = 0; i < 100; ++i) {
@@ -332,9 +332,9 @@ void ending_waits_for_the_batch_being_made(void**) {
   {
     Ref<Dataset> dataset;
     const DatasetOptions options{.global_batch_size = 1, .prefetch = 4};
-    assert_true(
-        Dataset::create_from_callback(*memory, 3, gated_element, &gate, gate_release, options, &dataset)
-            .ok());
+    assert_true(Dataset::create_from_callback(*memory, 3, nullptr, gated_element, &gate, gate_release,
+                                              options, &dataset)
+                    .ok());
     assert_true(Iterator::create(*dataset, &iterator).ok());
   }
   {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Link modules: which connections are accepted, what is sent over them, and which data cannot use them.
 #include <dirent.h>
+#include <dist/experimental/links.h>
 #include <linux/filter.h>
 
 #include <algorithm>

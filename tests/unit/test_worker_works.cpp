@@ -71,7 +71,7 @@ Status asynchronous(Cluster& cluster, const Member& member, WorkerMeeting& meeti
     status = cluster.channel(meeting.me()).get().issue(member, call, works, nullptr, &out[k]);
   }
   for (int k = kWorks - 1; k >= 0 && status.ok(); --k) {
-    status = out[k]->wait(0);
+    status = out[k]->wait(-1);
     if (status.ok() && !calls.right(k, meeting.num_members())) status = wrong();
   }
   // Before the tensors go.
@@ -92,7 +92,7 @@ Status planned(Cluster& cluster, const Member& member, WorkerMeeting& meeting, i
     calls.fill(rank);
     for (int k = 0; k < kWorks && status.ok(); ++k)
       status = plan->ready(static_cast<std::size_t>((k + rank + round) % kWorks));
-    if (status.ok()) status = plan->wait(0);
+    if (status.ok()) status = plan->wait(-1);
     for (int k = 0; k < kWorks && status.ok(); ++k) {
       if (!calls.right(k, meeting.num_members())) status = wrong();
     }

@@ -181,7 +181,7 @@ inline Status sum(const Member& member, WorkerMeeting& meeting, int rank, int ti
 
 // A run in which nothing goes wrong.
 inline void works_again(Cluster& cluster) {
-  double got[DIST_MAX_REPLICAS];
+  double got[256];
   const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
     return sum(member, meeting, rank, 3, &got[rank]);
   });

@@ -36,11 +36,11 @@ class Queue:
         """Ends the request that has ended first; whether there was one."""
         work = _cdist.dist_completions_next(self.handle, timeout_ns)
         if work:
-            target = _calls._targets.get(_cdist.dist_work_user_data(work))
+            target = _calls._targets.get(_cdist.dist_request_user_data(work))
             if target is not None:
                 target._arrived(work)
             else:  # an item that has come once more after its end
-                _cdist.dist_work_destroy(work)
+                _cdist.dist_request_destroy(work)
         return bool(work)
 
     def __del__(self, _destroy: Any = _cdist.dist_completions_destroy, _late: Any = finalizing) -> None:

@@ -32,6 +32,13 @@ def nanoseconds(seconds: Optional[float]) -> int:
     raise InvalidArgument(f"the timeout is {seconds}. Pass a number of seconds.")
 
 
+def wait_limit(seconds: Optional[float]) -> int:
+    """The limit of a wait for C: -1, no limit, for None; 0 does not wait."""
+    if seconds is None:
+        return -1
+    return nanoseconds(seconds) if seconds else 0
+
+
 def limit(seconds: Optional[float]) -> int:
     """The time limit of a whole call for C: 0, no limit, for None or infinity."""
     given = nanoseconds(seconds)

@@ -130,6 +130,8 @@ class Properties:
         """Workers that were not in the generation before."""
         self.num_left: int = native.num_left
         """And those of it that are not in this one; 0 on one that has joined."""
+        self.max_contributions: int = native.max_contributions
+        """The limit for the tensors in one sum."""
 
 
 class Outside:
@@ -259,7 +261,7 @@ class Outside:
         """A value's components in replica order; of a variable its copies; of any other value a tuple of itself."""
         handle = self._native("Strategy.local_results")
         given = values.make(handle, value)
-        result = values.owned(_cdist.dist_local_results(handle, given._handle))
+        result = values.owned(_cdist.dist_strategy_local_results(handle, given._handle))
         return tuple(result)
 
     def per_replica(self, items: Sequence[Any]) -> Value:

@@ -126,8 +126,12 @@ _FUNCTIONS = {
     "dist_variable_created_in_scope": "Strategy.variable_created_in_scope",
     "dist_version": "version",
     "dist_versions_await": "Versions.wait",
-    "dist_work_take": "Item.results",
-    "dist_work_user_data": "Work",
+    "dist_request_destroy": "Request",
+    "dist_request_take": "Item.results",
+    "dist_request_test": "Request",
+    "dist_request_user_data": "Request",
+    "dist_request_wait": "Request.result",
+    "dist_request_wait_any": "Request.result",
 }
 # Functions that start with one of these names are the class's own; the longest name applies.
 _CLASSES = {
@@ -165,6 +169,7 @@ _CLASSES = {
     "variable": "Variable",
     "versions": "Versions",
     "work": "Work",
+    "request": "Request",
 }
 # Classes without close().
 _COLLECTED = ("cluster_resolver", "cluster_spec", "device_assignment", "topology")
@@ -182,7 +187,7 @@ _FORMS = re.compile(
     r"|\bDIST_(?P<dtype>" + "|".join(DType.__members__) + r"|\.\.\.)"
     r"|\bdist_\w+_options\.(?P<option>\w+)"
     r"|\bdist_(?P<record>position)\.(?P<field>\w+)"
-    r"|\b(?:options|partition|halo|functions)->(?P<given>\w+)"
+    r"|\b(?:options|partition|halo|functions)->(?:\w+->)?(?P<given>\w+)"
     r"|\b(?P<time>[a-z]+(?:_[a-z]+)*_ns)\b"
     r"|(?<=\bexecutor: )(?P<workers>num_threads)\b"
     r"|\b(?P<null>NULL)\b"

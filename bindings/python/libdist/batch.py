@@ -54,13 +54,13 @@ class Item(Request[None]):
     def _arrived(self, work: int) -> None:
         with self._submitting:
             over = self._has_ended()
-            while over and (token := _cdist.dist_work_take(self._work, 0)):
+            while over and (token := _cdist.dist_request_take(self._work, 0)):
                 self._left.append(_calls.target_of(token).object)
                 _calls.release(token)
         if over:
             super()._arrived(work)
         else:  # results, or that it has come once more after its end
-            _cdist.dist_work_destroy(work)
+            _cdist.dist_request_destroy(work)
             with taken:
                 taken.notify_all()
         more, self._more = self._more, []
@@ -71,7 +71,7 @@ class Item(Request[None]):
         """Whether there is a result, and which."""
         with self._submitting:
             if self._work:
-                token = _cdist.dist_work_take(self._work, 0)
+                token = _cdist.dist_request_take(self._work, 0)
                 if not token:
                     return False, None
                 result = _calls.target_of(token).object

@@ -21,7 +21,7 @@ class Status(IntEnum):
     RESOURCE_EXHAUSTED = 8  # out of memory, or a thread could not be created
     FAILED_PRECONDITION = 9  # right arguments, wrong moment: closed, its run has ended, or in the other context
     ABORTED = 10  # a peer failed first; the report names it
-    OUT_OF_RANGE = 11  # past the end: the dataset has no more batches
+    OUT_OF_RANGE = 11  # past the end: a source or a file has no more elements
     UNIMPLEMENTED = 12  # not supported by this strategy, dtype or build
     INTERNAL = 13  # a bug in libdist: please report it
     UNAVAILABLE = 14  # a worker or service cannot be reached
@@ -218,8 +218,6 @@ class DeviceOrder(IntEnum):
     MESH = 2  # blocks
 
 
-MAX_REPLICAS: int = 256  # no limit: kept for programs that were written when it was one
-MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum; 16 for each replica if that is more
 MAX_NDIM: int = 16  # dimensions of a tensor
 MAX_TAG_BYTES: int = 48  # bytes of a tag, including its NUL; longer tags are truncated
 MAX_MESH_POSITIONS: int = 1048576  # positions in a topology's mesh, and devices of a topology or an assignment
@@ -356,7 +354,7 @@ OF_REPLICAS: tuple[str, ...] = (
     "all_reduce_value",
     "all_gather_value",
     "reduce_apply",
-    "parallel_for",
+    "replica_parallel_for",
     "merge_call",
     "replica_leave",
     "replica_detach",

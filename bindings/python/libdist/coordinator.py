@@ -16,7 +16,7 @@ from . import _calls, _cdist, _tensors, values
 from ._exit import COORDINATOR, close_at_exit, finalizing
 from ._interrupt import Watch, interruptible
 from ._native import Native
-from ._options import nanoseconds
+from ._options import nanoseconds, wait_limit
 from ._tensors import Array, TensorLike, numpy_dtype
 from .cancel import Cancel, handle_of
 from .checkpoint import Path
@@ -287,11 +287,11 @@ class Coordinator(Native, Reader):
     def join(self, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> None:
         """Waits until all closures have ended; raises what one failed with, once.
 
-        timeout: seconds; None: the coordinator's; negative: no limit. DeadlineExceeded names a server that is not there.
+        timeout: seconds; None or negative: no limit. DeadlineExceeded names a server that is not there.
         """
         cancel = Cancel() if cancel is None else cancel
         with Watch(cancel.signal):
-            _cdist.dist_coordinator_join(self._native(), nanoseconds(timeout), cancel._native())
+            _cdist.dist_coordinator_join(self._native(), wait_limit(timeout), cancel._native())
 
     def done(self) -> bool:
         """Whether all closures have ended; raises what one failed with, once."""

@@ -287,13 +287,11 @@ class DatasetIterator(Native):
     def __next__(self) -> Any:
         if not self._handle:
             raise StopIteration
-        try:
-            with self._waiting():
-                return values.owned(call(self._sources, _cdist.dist_iterator_next, self._handle))
-        except OutOfRange as error:
-            if error._told:
-                raise StopIteration from None
-            raise
+        with self._waiting():
+            batch = call(self._sources, _cdist.dist_iterator_next, self._handle)
+        if not batch:
+            raise StopIteration
+        return values.owned(batch)
 
     def next_optional(self) -> Any:
         """The next batch, including a last one that next() omits; None at the end (TensorFlow: get_next_as_optional)."""

@@ -294,7 +294,7 @@ class Replica(Native, Collectives[Any], Devices):
         loop = _Loop(fn)
         token = _calls.keep(loop)
         try:
-            _calls.call(loop.failures, _cdist.dist_parallel_for, self._handle, begin, end, grain, token)
+            _calls.call(loop.failures, _cdist.dist_replica_parallel_for, self._handle, begin, end, grain, token)
         finally:
             _calls.release(token)
 

@@ -12,7 +12,7 @@ from . import _calls, _cdist, values
 from ._exit import RPC_CLIENT, RPC_SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
 from ._native import Native
-from ._options import nanoseconds
+from ._options import nanoseconds, wait_limit
 from .cancel import Cancel, handle_of
 from .errors import FailedPrecondition
 
@@ -138,7 +138,7 @@ class RemoteValue(Native):
 
         timeout: seconds; DeadlineExceeded, where it is not there by then, ends nothing. None: as long as the call may take.
         """
-        wait = -1 if timeout is None else nanoseconds(timeout)
+        wait = wait_limit(timeout)
         with Watch(self.cancel):
             handle = _cdist.dist_remote_value_get(self._handle, wait)
         return values.owned(handle)

@@ -14,7 +14,7 @@ from ._arrivals import cannot_take, queue_of, running_loop, taken
 from ._context import Context
 from ._interrupt import Watch
 from ._native import Native
-from ._options import limit, nanoseconds
+from ._options import limit, nanoseconds, wait_limit
 from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import DistError
@@ -84,11 +84,11 @@ class Request(Native, concurrent.futures.Future[T]):
         report: Optional[BaseException] = None
         with self._submitting:
             try:
-                _cdist.dist_work_wait(work, 0)
+                _cdist.dist_request_wait(work, 0)
             except DistError as error:
                 report = error
-            _cdist.dist_work_destroy(work)
-            _cdist.dist_work_destroy(self._work)
+            _cdist.dist_request_destroy(work)
+            _cdist.dist_request_destroy(self._work)
             self._work = 0
         _calls.release(self._token)
         with taken:
@@ -111,7 +111,7 @@ class Request(Native, concurrent.futures.Future[T]):
             if not self._work:
                 return False
             try:
-                return bool(_cdist.dist_work_test(self._work))
+                return bool(_cdist.dist_request_test(self._work))
             except DistError:  # how it has failed
                 return True
 
@@ -136,7 +136,7 @@ class Request(Native, concurrent.futures.Future[T]):
         """
         with self._submitting:
             if self._work:
-                _cdist.dist_work_cancel(self._work)
+                _cdist.dist_request_cancel(self._work)
         if not super().cancel():
             return False
         with self._submitting:
@@ -388,7 +388,7 @@ class Serving:
         and so they are by Ctrl-C; DeadlineExceeded says how many. Afterwards instances() may open them again.
         """
         handle = self._native("Strategy.close_instances")
-        patience = -1 if timeout is None else nanoseconds(timeout) if timeout else 0
+        patience = wait_limit(timeout)
 
         def interrupted() -> None:
             for request in requests_of(self):

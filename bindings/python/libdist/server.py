@@ -13,7 +13,7 @@ from . import _calls, _cdist, _tensors, values
 from ._exit import SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
 from ._native import Native
-from ._options import nanoseconds
+from ._options import nanoseconds, wait_limit
 from ._tensors import Array
 from .cancel import Cancel
 from .cluster import ClusterSpec, id_number
@@ -279,7 +279,7 @@ class Server(Native):
         """
         cancel = Cancel() if cancel is None else cancel
         with Watch(cancel.signal):
-            wait = -1 if timeout is None else nanoseconds(timeout)
+            wait = wait_limit(timeout)
             _cdist.dist_server_join(self._native(), wait, cancel._native())
 
     def write_trace(self) -> str:

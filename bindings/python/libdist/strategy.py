@@ -15,7 +15,7 @@ from ._input import Input
 from ._inspection import Inspection
 from ._interrupt import Watch
 from ._native import Native
-from ._options import limit, nanoseconds
+from ._options import limit, nanoseconds, wait_limit
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
@@ -225,7 +225,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         handle = self._native("Strategy.shutdown")
         if not self._owned:
             raise FailedPrecondition("Strategy.shutdown(): this is the thread's default strategy, which ends with its thread")
-        patience = -1 if timeout is None else nanoseconds(timeout) if timeout else 0
+        patience = wait_limit(timeout)
         try:
             with Watch(self._cancel_quietly):
                 _cdist.dist_strategy_shutdown(handle, patience)

@@ -9,7 +9,7 @@ from . import _cdist
 from ._collectives import Collectives, Issue
 from ._exit import finalizing
 from ._native import Native
-from ._options import nanoseconds
+from ._options import wait_limit
 from .errors import FailedPrecondition
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ class Work(Native):
         return bool(_cdist.dist_work_test(self._native("Work.test")))
 
     def wait(self, timeout: Optional[float] = None) -> Any:
-        """Waits until it has ended, and gives the results, or raises how it failed."""
-        _cdist.dist_work_wait(self._native("Work.wait"), nanoseconds(timeout))
+        """Waits until it has completed, and returns the results or raises its error. If the timeout expires first, raises
+        DeadlineExceeded, and the work continues."""
+        _cdist.dist_work_wait(self._native("Work.wait"), wait_limit(timeout))
         self._check_operator()
         return self._issue.result
 
@@ -60,7 +61,7 @@ class Work(Native):
     def wait_any(works: Sequence[Work], timeout: Optional[float] = None) -> int:
         """Waits until one of the works has ended: its index. If that failed, raises how; test() says which."""
         handles = [work._native("Work.wait_any") for work in works]
-        index: int = _cdist.dist_work_wait_any(handles, len(handles), nanoseconds(timeout))
+        index: int = _cdist.dist_work_wait_any(handles, len(handles), wait_limit(timeout))
         return index
 
     def cancel(self) -> None:

@@ -282,7 +282,7 @@ class Names(unittest.TestCase):
                 numbers.update({member.name: int(member) for member in kind})
         known = set(numbers) | {name for name in libdist.__all__ if name.startswith("MAX_")}
         # None stands for the first; the others are defaults of arguments.
-        known |= {"TASK_UNSET", "PARTITIONER_MIN_SHARD_BYTES", "PARTITIONER_MAX_SHARDS", "PARTITIONER_BYTES_PER_TEXT"}
+        known |= {"NO_TIMEOUT", "TASK_UNSET", "PARTITIONER_MIN_SHARD_BYTES", "PARTITIONER_MAX_SHARDS", "PARTITIONER_BYTES_PER_TEXT"}
         for name in dir(_cdist):
             if not name.startswith("DIST_") or name.startswith(("DIST_VERSION", "DIST_ENUM_")):
                 continue

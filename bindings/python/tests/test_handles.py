@@ -210,8 +210,8 @@ class Names(unittest.TestCase):
         nobody = 2**40 + 1
         owners += " preemption rpc_server rpc_client server coordinator"
         begins = tuple(f"dist_{owner}_" for owner in owners.split())
-        others = ("dist_reduce", "dist_gather", "dist_run", "dist_set_strategy", "dist_explain", "dist_update")
-        others += ("dist_local_results", "dist_scope_enter", "dist_value_wrap_tensor", "dist_value_create_none")
+        others = ("dist_reduce", "dist_gather", "dist_run", "dist_set_strategy", "dist_strategy_explain", "dist_update")
+        others += ("dist_strategy_local_results", "dist_scope_enter", "dist_value_wrap_tensor", "dist_value_create_none")
         functions = [getattr(_cdist, name) for name in dir(_cdist) if name.startswith(begins) or name in others]
         for holder in (_cdist.Text(), _cdist.Stragglers()):
             begun = ("explain", "read", "write", "describe_variable")

@@ -12,7 +12,7 @@
  *
  *     int32_t transport = 0;
  *     dist_link_register(&kTcp, &transport);       // in each worker, before it creates its strategy
- *     options.transport = transport;               // or the variable DIST_TRANSPORT=tcp
+ *     worker.transport = transport;                // of dist_worker_options; or the variable DIST_TRANSPORT=tcp
  *
  * A program needs no such call if the module is a shared library `libdist-NAME.so` beside libdist-grpc.so, or in
  * DIST_MODULE_FOLDER, that exports the function DIST_LINK_MODULE_ENTRY. DIST_TRANSPORT=NAME then loads it.
@@ -20,12 +20,12 @@
  * A link is one connection for the messages from one worker to another. Both ends call `listen`, exchange the addresses
  * over gRPC, and call `connect` with the other end's address. Exactly one end has `initiates` set. A module may let that
  * end connect and the other one accept. From then on the connection is an ordered, reliable stream of bytes in both
- * directions. libdist calls `write` and `read` to move as many bytes as possible without waiting. The module calls `ready`
- * whenever another attempt may succeed.
+ * directions. libdist calls `write` and `read` to move as many bytes as possible without waiting. The module calls
+ * `ready` whenever another attempt may succeed.
  *
  * Security: libdist treats the data of every module as unencrypted. It refuses to use a module together with TLS
- * certificates, and outside loopback unless DIST_PLAINTEXT=1. A module may accept a connection from anybody: libdist reads
- * a proof of fixed size first, cuts connections that fail it, and tries again with a new connection.
+ * certificates, and outside loopback unless DIST_PLAINTEXT=1. A module may accept a connection from anybody: libdist
+ * reads a proof of fixed size first, cuts connections that fail it, and tries again with a new connection.
  *
  * This interface is experimental: it may change or be removed in any version.
  */
@@ -59,14 +59,15 @@ typedef struct dist_link_callbacks {
   int32_t reserved; /* 0 */
   /**
    * The connection has been established, or there may be bytes to read or room to write. Before this returns, libdist
-   * calls `read` until it returns 0, and `write` until it moves less than the whole or nothing is left, or leaves that to
-   * another thread that is calling them. So edge-triggered events are sufficient. The caller must not hold a lock that `read`, `write`,
-   * `listen`, `connect` or `cut` acquire.
+   * calls `read` until it returns 0, and `write` until it moves less than the whole or nothing is left, or leaves that
+   * to another thread that is calling them. So edge-triggered events are sufficient. The caller must not hold a lock
+   * that `read`, `write`, `listen`, `connect` or `cut` acquire.
    */
   void (*ready)(dist_link *link);
   /**
-   * The connection has ended: after `cut`, because the peer is gone, or because of an error. The last call for this link.
-   * `reason` is the text of an error, valid during the call; NULL or "" if the peer is gone or libdist has cut the link.
+   * The connection has ended: after `cut`, because the peer is gone, or because of an error. The last call for this
+   * link. `reason` is the text of an error, valid during the call; NULL or "" if the peer is gone or libdist has cut
+   * the link.
    */
   void (*ended)(dist_link *link, const char *reason);
 } dist_link_callbacks;
@@ -111,11 +112,11 @@ typedef struct dist_link_meeting {
 /**
  * A link module. The table must stay valid until the process ends.
  *
- * `module` is what `open` has created, and `connection` what `listen` has created. Functions that can fail store a text of
- * at most `error_size` bytes in `error`, terminated by a zero, and return a status other than DIST_OK. libdist calls all
- * functions except `open`, `close` and `destroy` also inside the callbacks, so they must not wait for the thread that
- * makes these. No function may wait for a peer, raise a signal, throw an exception, or call libdist except through the
- * callbacks. Threads that the module creates should block all signals.
+ * `module` is what `open` has created, and `connection` what `listen` has created. Functions that can fail store a text
+ * of at most `error_size` bytes in `error`, terminated by a zero, and return a status other than DIST_OK. libdist calls
+ * all functions except `open`, `close` and `destroy` also inside the callbacks, so they must not wait for the thread
+ * that makes these. No function may wait for a peer, raise a signal, throw an exception, or call libdist except through
+ * the callbacks. Threads that the module creates should block all signals.
  */
 typedef struct dist_link_functions {
   uint32_t struct_size;
@@ -132,8 +133,8 @@ typedef struct dist_link_functions {
   void (*close)(void *module);
 
   /**
-   * Creates one end of a link and stores its address, `*address_size` bytes of at most DIST_LINK_MAX_ADDRESS_BYTES, which
-   * has a meaning only for the module's `connect`. The address may be empty at an end that does not listen.
+   * Creates one end of a link and stores its address, `*address_size` bytes of at most DIST_LINK_MAX_ADDRESS_BYTES,
+   * which has a meaning only for the module's `connect`. The address may be empty at an end that does not listen.
    */
   dist_status (*listen)(void *module, const dist_link_options *options, void **out_connection, void *address,
                         size_t *address_size, char *error, size_t error_size);
@@ -147,8 +148,8 @@ typedef struct dist_link_functions {
   /**
    * Writes or reads as many bytes as possible without waiting, in the order of the blocks: the first bytes of the first
    * block first. Returns how many, 0 if none can be moved now, or -1 if the connection is gone; libdist then cuts it. A
-   * `write` that returned less than the whole is continued after `ready` by one with the bytes that follow. The memory may be
-   * used only during the call, because the transfer may be cancelled afterwards.
+   * `write` that returned less than the whole is continued after `ready` by one with the bytes that follow. The memory
+   * may be used only during the call, because the transfer may be cancelled afterwards.
    *
    * Each is called by one thread at a time, but both may be called at once, and before the connection is established. If
    * the peer has ended the connection, `read` must return the bytes that arrived before and only then -1.
@@ -170,9 +171,9 @@ typedef struct dist_link_functions {
    * module need neither TF_CONFIG nor DIST_RENDEZVOUS, because the module knows their ranks and sends all of them the
    * address at which worker 0 listens.
    *
-   * libdist calls it, possibly before `open`, until the rank is known, then on rank 0 once with the text, and on the other
-   * ranks until the text of this round has arrived. It must not wait. The n-th meeting of a rank belongs to the n-th
-   * meeting of rank 0.
+   * libdist calls it, possibly before `open`, until the rank is known, then on rank 0 once with the text, and on the
+   * other ranks until the text of this round has arrived. It must not wait. The n-th meeting of a rank belongs to the
+   * n-th meeting of rank 0.
    */
   dist_status (*meet)(dist_link_meeting *meeting, char *error, size_t error_size);
 } dist_link_functions;
@@ -181,14 +182,14 @@ typedef struct dist_link_functions {
 #define DIST_LINK_MODULE_ENTRY dist_link_module
 
 /**
- * Registers a link module under its name, for this process. Stores a value for dist_strategy_options.transport in
+ * Registers a link module under its name, for this process. Stores a value for dist_worker_options.transport in
  * *out_transport, which may be NULL. Registering the same table again returns the same value.
  *
  * Context  Any thread.
- * Errors   INVALID_ARGUMENT    `functions` is NULL, its struct_size is too small, one of its functions other than `meet` is
- *                              NULL, or its name is invalid.
- *          ALREADY_EXISTS      another table is registered under this name, or libdist reserves the name ("auto", "none",
- *                              "grpc", "gloo", "shm").
+ * Errors   INVALID_ARGUMENT    `functions` is NULL, its struct_size is too small, one of its functions other than
+ *                              `meet` is NULL, or its name is invalid.
+ *          ALREADY_EXISTS      another table is registered under this name, or libdist reserves the name ("auto",
+ *                              "none", "grpc", "gloo", "shm").
  *          RESOURCE_EXHAUSTED  16 modules are registered.
  */
 DIST_API DIST_NODISCARD dist_status dist_link_register(const dist_link_functions *functions,

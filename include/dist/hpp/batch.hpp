@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/batch.hpp: requests that an instance processes together, step by step (batch.h). All of it is experimental.
+// dist/hpp/batch.hpp: requests that an instance processes together, step by step (batch.h).
 //
 //     dist::batcher batcher(strategy, [&](dist::replica, dist::batch &step) {
 //       for (std::size_t i = 0; i < step.size(); ++i) {
@@ -16,15 +16,6 @@
 //     item.wait();                                  // rethrows the exception of the step
 #ifndef DIST_HPP_BATCH_HPP
 #define DIST_HPP_BATCH_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_BATCH_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_BATCH_EXPERIMENTAL_HPP)
-#define DIST_HPP_BATCH_EXPERIMENTAL_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -164,7 +155,7 @@ class batch {
 class item {
  public:
   item() noexcept = default;
-  ~item() { dist_work_destroy(handle_); }
+  ~item() { dist_request_destroy(handle_); }
   item(item &&other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)), functions_(std::move(other.functions_)) {}
   item &operator=(item &&other) noexcept {
@@ -180,35 +171,35 @@ class item {
   // submit() returned; items from item_completions throw dist::error.
   bool test() const {
     int32_t done = 0;
-    checked(dist_work_test(handle_, &done));
+    checked(dist_request_test(handle_, &done));
     return done != 0;
   }
-  void wait(int64_t timeout_ns = 0) const { checked(dist_work_wait(handle_, timeout_ns)); }
+  void wait(int64_t timeout_ns = DIST_NO_TIMEOUT) const { checked(dist_request_wait(handle_, timeout_ns)); }
   // Cancels it: immediately while it waits, otherwise before the next step.
-  void cancel() const { check(dist_work_cancel(handle_)); }
-  // Returns the next partial result; none if there is none within timeout_ns (0 = do not wait; < 0 = no limit) or the
+  void cancel() const { check(dist_request_cancel(handle_)); }
+  // Returns the next partial result; none if there is none within timeout_ns (0 = do not wait) or the
   // item has completed.
   template <class Result>
-  std::optional<Result> take(int64_t timeout_ns = -1) const {
+  std::optional<Result> take(int64_t timeout_ns = DIST_NO_TIMEOUT) const {
     void *taken = nullptr;
-    check(dist_work_take(handle_, timeout_ns, &taken));
+    check(dist_request_take(handle_, timeout_ns, &taken));
     const std::unique_ptr<detail::instance_state> box(static_cast<detail::instance_state *>(taken));
     if (box == nullptr) return std::nullopt;
     return std::move(*detail::unboxed<Result>(box.get()));
   }
-  void *user_data() const noexcept { return dist_work_user_data(handle_); }
-  [[nodiscard]] dist_work *get() const noexcept { return handle_; }
+  void *user_data() const noexcept { return dist_request_user_data(handle_); }
+  [[nodiscard]] dist_request *get() const noexcept { return handle_; }
 
  private:
   friend class batcher;
   friend class item_completions;
-  explicit item(dist_work *handle, std::shared_ptr<detail::batch_functions> functions = nullptr) noexcept
+  explicit item(dist_request *handle, std::shared_ptr<detail::batch_functions> functions = nullptr) noexcept
       : handle_(handle), functions_(std::move(functions)) {}
   void checked(dist_status status) const {
     functions_ == nullptr ? check(status) : functions_->check(status);
   }
 
-  dist_work *handle_ = nullptr;
+  dist_request *handle_ = nullptr;
   std::shared_ptr<detail::batch_functions> functions_;
 };
 
@@ -224,8 +215,8 @@ class item_completions {
   item_completions &operator=(const item_completions &) = delete;
 
   // Like completions::next() and completions::descriptor().
-  item next(int64_t timeout_ns = -1) const {
-    dist_work *arrived = nullptr;
+  item next(int64_t timeout_ns = DIST_NO_TIMEOUT) const {
+    dist_request *arrived = nullptr;
     check(dist_completions_next(handle_, timeout_ns, &arrived));
     return item(arrived);
   }
@@ -296,7 +287,7 @@ class batcher {
     handle_ = nullptr;
   }
   item submit(void *user_data, const dist_item_options &options = DIST_ITEM_OPTIONS_INIT) const {
-    dist_work *handle = nullptr;
+    dist_request *handle = nullptr;
     check(dist_batcher_submit(handle_, user_data, &options, &handle));
     return item(handle, functions_);
   }
@@ -320,4 +311,4 @@ class batcher {
 
 }  // namespace dist
 
-#endif  // DIST_HPP_BATCH_EXPERIMENTAL_HPP
+#endif  // DIST_HPP_BATCH_HPP

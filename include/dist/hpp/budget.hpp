@@ -4,13 +4,18 @@
 //
 //     dist::budget budget(8);
 //     dist::executor pool(3, [&](dist::task task) { return threads.try_post(task); });
+//     dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+//     cpu.budget = budget.get();
+//     dist_host_options host = DIST_HOST_OPTIONS_INIT;
+//     host.executor = pool.get();
 //     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-//     options.budget = budget.get();
-//     options.executor = pool.get();
+//     options.cpu = &cpu;
+//     options.host = &host;
 //     dist::strategy strategy(options);
 #ifndef DIST_HPP_BUDGET_HPP
 #define DIST_HPP_BUDGET_HPP
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -32,7 +37,7 @@ class task {
   void *data_;
 };
 
-// Your own threads for loops, for dist_strategy_options.executor. It must outlive the strategies that use it, including
+// Your own threads for loops, for dist_host_options.executor. It must outlive the strategies that use it, including
 // those that a shutdown has left because functions were still running.
 class executor {
  public:
@@ -79,22 +84,7 @@ class executor {
   dist_executor c_ = DIST_EXECUTOR_INIT;
 };
 
-}  // namespace dist
-#endif  // DIST_HPP_BUDGET_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_BUDGET_EXPERIMENTAL_HPP)
-#define DIST_HPP_BUDGET_EXPERIMENTAL_HPP
-
-#include <cstdint>
-#include <utility>
-
-#include "error.hpp"
-
-namespace dist {
-
-// Limits the threads of strategies; for dist_strategy_options.budget. The strategies keep it alive.
+// Limits the threads of strategies; for dist_cpu_options.budget. The strategies keep it alive.
 class budget {
  public:
   explicit budget(int32_t threads) { check(dist_budget_create(nullptr, threads, &handle_)); }
@@ -117,4 +107,5 @@ class budget {
 };
 
 }  // namespace dist
-#endif  // DIST_HPP_BUDGET_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_BUDGET_HPP

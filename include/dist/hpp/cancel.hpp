@@ -7,12 +7,10 @@
 //     options.cancel = stop.get();
 //     strategy.run(body, options);        // throws dist::error (CANCELLED) if another thread calls stop.signal("why")
 
+#ifndef DIST_HPP_CANCEL_HPP
+#define DIST_HPP_CANCEL_HPP
+
 #include "error.hpp"
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CANCEL_EXPERIMENTAL_HPP)
-#define DIST_HPP_CANCEL_EXPERIMENTAL_HPP
 
 namespace dist {
 
@@ -42,4 +40,5 @@ class cancel {
 };
 
 }  // namespace dist
-#endif  // DIST_HPP_CANCEL_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_CANCEL_HPP

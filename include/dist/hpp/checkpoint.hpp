@@ -6,7 +6,7 @@
 
 #include "variable.hpp"
 
-struct dist_checkpoint;  // the C type; its functions are experimental
+struct dist_checkpoint;  // the C type
 
 namespace dist {
 
@@ -32,20 +32,20 @@ class checkpoint {
     load(owner, path, variables, options);
   }
 
-  checkpoint(const strategy_ref &owner, const char *path);  // Experimental.
-  std::size_t size() const noexcept;                        // Experimental.
-  const char *name(std::size_t index) const noexcept;       // Experimental.
+  checkpoint(const strategy_ref &owner, const char *path);
+  std::size_t size() const noexcept;
+  const char *name(std::size_t index) const noexcept;
   // Dtype and shape, without data. Borrowed. dtype 0 = not supported by libdist.
-  dist_tensor spec(const char *name) const;  // Experimental.
-  value read(const char *name) const;        // Experimental.
+  dist_tensor spec(const char *name) const;
+  value read(const char *name) const;
   // Maps a tensor, or all of them as a dictionary. The value keeps the mapping; its elements must not be written.
-  value map(const char *name, bool verify = false) const;      // Experimental.
-  value map_all(bool verify = false) const;                    // Experimental.
-  std::size_t num_metadata() const noexcept;                   // Experimental.
-  const char *metadata_key(std::size_t index) const noexcept;  // Experimental.
+  value map(const char *name, bool verify = false) const;
+  value map_all(bool verify = false) const;
+  std::size_t num_metadata() const noexcept;
+  const char *metadata_key(std::size_t index) const noexcept;
   // NULL if there is no text under this key.
-  const char *metadata(const char *key) const noexcept;  // Experimental.
-  [[nodiscard]] dist_checkpoint *get() const noexcept;   // Experimental.
+  const char *metadata(const char *key) const noexcept;
+  [[nodiscard]] dist_checkpoint *get() const noexcept;
 
  private:
   static std::vector<dist_variable *> handles_of(const std::vector<variable_ref> &variables) {
@@ -56,22 +56,10 @@ class checkpoint {
   }
 
   struct destroy {
-    void operator()(dist_checkpoint *handle) const noexcept;  // Experimental.
+    void operator()(dist_checkpoint *handle) const noexcept;
   };
   std::unique_ptr<dist_checkpoint, destroy> handle_;
 };
-
-}  // namespace dist
-#endif  // DIST_HPP_CHECKPOINT_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP)
-#define DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP
-
-#include "variable.hpp"
-
-namespace dist {
 
 inline checkpoint::checkpoint(const strategy_ref &owner, const char *path) {
   dist_checkpoint *opened = nullptr;
@@ -127,4 +115,5 @@ inline void checkpoint::destroy::operator()(dist_checkpoint *handle) const noexc
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_CHECKPOINT_HPP

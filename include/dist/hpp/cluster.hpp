@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cluster.hpp: cluster specs, resolvers, and the rules of a cluster (cluster.h, cluster_resolver.h). All of it is
-// experimental.
+// dist/hpp/cluster.hpp: cluster specs, resolvers, and the rules of a cluster (cluster.h, cluster_resolver.h).
 #ifndef DIST_HPP_CLUSTER_HPP
 #define DIST_HPP_CLUSTER_HPP
 
-#include "inspect.hpp"
-
-#endif  // DIST_HPP_CLUSTER_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CLUSTER_EXPERIMENTAL_HPP)
-#define DIST_HPP_CLUSTER_EXPERIMENTAL_HPP
-
-#include "names.hpp"
-
 #include <optional>
+
+#include "inspect.hpp"
+#include "names.hpp"
 
 namespace dist {
 
@@ -215,6 +206,8 @@ class cluster_resolver_ref {
 
 class cluster_resolver : public cluster_resolver_ref {
  public:
+  // Takes ownership.
+  static cluster_resolver adopt(dist_cluster_resolver *handle) noexcept { return cluster_resolver(handle); }
   static cluster_resolver simple(const cluster_spec &spec,
                                  const dist_cluster_resolver_options *options = nullptr) {
     return made([&](dist_cluster_resolver **out) {
@@ -234,13 +227,6 @@ class cluster_resolver : public cluster_resolver_ref {
                                      const dist_cluster_resolver_options *options = nullptr) {
     return made([&](dist_cluster_resolver **out) {
       return dist_cluster_resolver_create_kubernetes(pods, options, out);
-    });
-  }
-  // Waits until all workers have met at one address. Without options, the environment provides everything.
-  static cluster_resolver rendezvous(const dist_rendezvous_options *workers = nullptr,
-                                     const dist_cluster_resolver_options *options = nullptr) {
-    return made([&](dist_cluster_resolver **out) {
-      return dist_cluster_resolver_create_rendezvous(workers, options, out);
     });
   }
   static cluster_resolver union_of(const std::vector<cluster_resolver_ref> &members,
@@ -310,4 +296,5 @@ inline std::vector<int32_t> slurm_tasks_per_node(const char *list) {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_CLUSTER_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_CLUSTER_HPP

@@ -50,8 +50,8 @@ class group : public group_ref {
 
 struct collective_options {
   const char *tag = nullptr;  // name for reports, equal on all members
-  int64_t timeout_ns = 0;     // longest wait for a peer, in ns; 0 = the strategy's; < 0 = no limit
-  group_ref group = {};       // participating group; default: all replicas
+  int64_t timeout_ns = 0;  // longest wait for a peer, in ns; 0 = the strategy's; DIST_NO_TIMEOUT = no limit
+  group_ref group = {};    // participating group; default: all replicas
   int32_t numerics = DIST_NUMERICS_ORDERED;  // 0 = the strategy's
   int32_t axis = 0;
   const double *weights = nullptr;  // MEAN: one weight per contribution, on all members or on none
@@ -130,7 +130,7 @@ class work {
     check(dist_work_test(handle_, &done));
     return done != 0;
   }
-  void wait(int64_t timeout_ns = 0) const { check(dist_work_wait(handle_, timeout_ns)); }
+  void wait(int64_t timeout_ns = DIST_NO_TIMEOUT) const { check(dist_work_wait(handle_, timeout_ns)); }
   // Cancels it and all collectives of its group in this run, on every member.
   void cancel() const { check(dist_work_cancel(handle_)); }
   [[nodiscard]] dist_work *get() const noexcept { return handle_; }
@@ -144,18 +144,18 @@ class plan : public work {
  public:
   using work::work;
 
-  void start() const;                    // Experimental.
-  void ready(std::size_t tensor) const;  // Experimental.
+  void start() const;
+  void ready(std::size_t tensor) const;
 };
 
 // Waits until one of n works has completed and returns its index. Throws if that one has failed, and then its test()
 // throws, too.
-inline std::size_t wait_any(dist_work *const *works, std::size_t n, int64_t timeout_ns = 0) {
+inline std::size_t wait_any(dist_work *const *works, std::size_t n, int64_t timeout_ns = DIST_NO_TIMEOUT) {
   std::size_t index = 0;
   check(dist_work_wait_any(works, n, timeout_ns, &index));
   return index;
 }
-inline std::size_t wait_any(const std::vector<work> &works, int64_t timeout_ns = 0) {
+inline std::size_t wait_any(const std::vector<work> &works, int64_t timeout_ns = DIST_NO_TIMEOUT) {
   std::vector<dist_work *> handles;
   handles.reserve(works.size());
   for (const work &each : works) handles.push_back(each.get());
@@ -273,18 +273,6 @@ class collectives {
   }
 };
 
-}  // namespace dist
-#endif  // DIST_HPP_COLLECTIVE_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP)
-#define DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP
-
-#include "strategy.hpp"
-
-namespace dist {
-
 // ---- Work ------------------------------------------------------------------------------------------------
 
 inline void plan::start() const { check(dist_work_start(handle_)); }
@@ -292,4 +280,5 @@ inline void plan::start() const { check(dist_work_start(handle_)); }
 inline void plan::ready(std::size_t tensor) const { check(dist_work_ready(handle_, tensor)); }
 
 }  // namespace dist
-#endif  // DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_COLLECTIVE_HPP

@@ -93,7 +93,8 @@ inline value strategy_ref::gather(const value &given, int32_t axis) const {
   return value::adopt(joined);
 }
 inline value strategy_ref::local_results(const value &given) const {
-  return value::made([&](dist_value **out) { return dist_local_results(handle_, given.get(), out); });
+  return value::made(
+      [&](dist_value **out) { return dist_strategy_local_results(handle_, given.get(), out); });
 }
 
 inline value reduce(const strategy_ref &owner, reduce_op op, const value &given) {
@@ -106,8 +107,8 @@ namespace detail {
 
 // An update function in the form of the C API.
 template <class Fn>
-dist_status update_values_call(const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                               dist_value **out, void *user_data) {
+dist_status update_values_call(dist_strategy *, const dist_update_place *place, dist_value *args,
+                               dist_value *kwargs, dist_value **out, void *user_data) {
   auto &self = callback<Fn>::of(user_data);
   const borrowed positional(args), named(kwargs);
   return shielded(self.thrown, -1,
@@ -127,7 +128,7 @@ void strategy_ref::update(const variable_ref &variable, Fn &&fn, const value &ar
   call each(fn);
   each.thrown.check(dist_update(
       handle_, variable.get(),
-      [](dist_tensor *copy, dist_value *components, void *user_data) {
+      [](dist_strategy *, dist_tensor *copy, dist_value *components, void *user_data) {
         auto &self = call::of(user_data);
         const detail::borrowed items(components);
         return detail::shielded(self.thrown, -1, [&] { (*self.fn)(tensor(*copy), *items); });
@@ -203,6 +204,9 @@ struct strategy_host : host<strategy_functions> {};
 }  // namespace detail
 
 inline strategy::strategy(dist_strategy_options options, strategy_functions functions) {
+  dist_host_options options_host = DIST_HOST_OPTIONS_INIT;
+  if (options.host != nullptr) options_host = *options.host;
+  options.host = &options_host;
   using host = detail::strategy_host;
   host_ = {new host{{std::move(functions), {}}}, [](host *ended) { delete ended; }};
   failures_ = &host_->thrown;
@@ -225,13 +229,13 @@ inline strategy::strategy(dist_strategy_options options, strategy_functions func
       return name;
     };
   if (given.log) {
-    options.log = [](void *user_data, int32_t level, const char *message) {
+    options_host.log = [](int32_t level, const char *message, void *user_data) {
       try {
         static_cast<host *>(user_data)->functions.log(level, message);
       } catch (const std::exception &) {  // see strategy_functions
       }
     };
-    options.log_user_data = host_.get();
+    options_host.log_user_data = host_.get();
   }
   if (given.reduce || given.broadcast || given.gather || given.copy_of_replica || given.device_of_replica) {
     options.functions = &table;
@@ -242,18 +246,6 @@ inline strategy::strategy(dist_strategy_options options, strategy_functions func
   const error report(status);
   host_->thrown.raise_of(0, report);
 }
-
-}  // namespace dist
-#endif  // DIST_HPP_CROSS_REPLICA_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP)
-#define DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP
-
-#include "variable.hpp"
-
-namespace dist {
 
 inline value strategy_ref::broadcast_to(const value &given, const destination &where) const {
   dist_value *copies = nullptr;
@@ -289,101 +281,6 @@ value strategy_ref::update_non_slot(Fn &&fn, const value &args, const value &kwa
   return value::adopt(result);
 }
 
-// Reduces, broadcasts and gathers values, for dist_strategy_options.cross_device or without a strategy. If it has your
-// own functions, it must outlive the strategies that use it.
-class cross_device {
- public:
-  explicit cross_device(const dist_cross_device_options &options) {
-    check(dist_cross_device_create(&options, &handle_));
-  }
-  explicit cross_device(int32_t kind = DIST_CROSS_DEVICE_DEFAULT, int32_t num_packs = 0) {
-    dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
-    options.kind = kind;
-    options.num_packs = num_packs;
-    check(dist_cross_device_create(&options, &handle_));
-  }
-  // DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE; `accumulate`, from reduce_with(), replaces +.
-  static cross_device reduction_to_one_device(const char *device = nullptr) {
-    return to_one_device(device, reduction(nullptr));
-  }
-  static cross_device reduction_to_one_device(const char *device, const reduction &accumulate) {
-    if (accumulate.fn() == nullptr || accumulate.dtype() != 0)
-      throw error(DIST_INVALID_ARGUMENT, "cross-device operations take an operator for elements of any type");
-    return to_one_device(device, accumulate);
-  }
-  // DIST_CROSS_DEVICE_HOST
-  explicit cross_device(cross_device_functions functions)
-      : host_(new detail::host<cross_device_functions>{std::move(functions), {}}) {
-    dist_cross_device_functions table = DIST_CROSS_DEVICE_FUNCTIONS_INIT;
-    host_->fill(table);
-    dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
-    options.kind = DIST_CROSS_DEVICE_HOST;
-    options.functions = &table;
-    options.functions_user_data = host_.get();
-    check(dist_cross_device_create(&options, &handle_));
-  }
-  ~cross_device() { dist_cross_device_destroy(handle_); }
-  cross_device(cross_device &&other) noexcept { swap(other); }
-  cross_device &operator=(cross_device &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  cross_device(const cross_device &) = delete;
-  cross_device &operator=(const cross_device &) = delete;
-
-  int32_t kind() const noexcept { return dist_cross_device_kind(handle_); }
-  int32_t num_packs() const noexcept { return dist_cross_device_num_packs(handle_); }
-  const char *device() const noexcept { return dist_cross_device_device(handle_); }  // NULL = none
-  [[nodiscard]] dist_cross_device *get() const noexcept { return handle_; }
-
-  value reduce(reduce_op op, const value &given, const destination &where) const {
-    dist_value *reduced = nullptr;
-    check_call(
-        dist_cross_device_reduce(handle_, static_cast<int32_t>(op), given.get(), where.get(), &reduced));
-    return value::adopt(reduced);
-  }
-  std::vector<value> batch_reduce(reduce_op op,
-                                  const std::vector<std::pair<value, destination>> &pairs) const {
-    detail::reduction_batch batch(pairs);
-    check_call(dist_cross_device_batch_reduce(handle_, static_cast<int32_t>(op), batch.values.data(),
-                                              batch.where(), pairs.size(), batch.results.data()));
-    return batch.take();
-  }
-  value broadcast(const value &given, const destination &where) const {
-    dist_value *copies = nullptr;
-    check_call(dist_cross_device_broadcast(handle_, given.get(), where.get(), &copies));
-    return value::adopt(copies);
-  }
-  value gather(const value &given, int32_t axis) const {
-    dist_value *joined = nullptr;
-    check_call(dist_cross_device_gather(handle_, given.get(), axis, &joined));
-    return value::adopt(joined);
-  }
-
- private:
-  static cross_device to_one_device(const char *device, const reduction &accumulate) {
-    dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
-    options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
-    options.reduce_to_device = device;
-    options.accumulate = accumulate.fn();
-    options.accumulate_user_data = accumulate.user_data();
-    options.accumulate_element_bytes = accumulate.element_bytes();
-    return cross_device(options);
-  }
-  void check_call(dist_status status) const {
-    if (host_)
-      host_->thrown.check(status);
-    else
-      check(status);
-  }
-  void swap(cross_device &other) noexcept {
-    std::swap(handle_, other.handle_);
-    host_.swap(other.host_);
-  }
-
-  std::unique_ptr<detail::host<cross_device_functions>> host_;
-  dist_cross_device *handle_ = nullptr;
-};
-
 }  // namespace dist
-#endif  // DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_CROSS_REPLICA_HPP

@@ -72,7 +72,7 @@ class dataset_iterator {
     handle_.reset(made);
   }
 
-  // Throws dist::error with DIST_OUT_OF_RANGE at the end.
+  // Returns an empty value at the end.
   value next() {
     dist_value *batch = nullptr;
     thrown_.check(dist_iterator_next(handle_.get(), &batch));
@@ -80,15 +80,11 @@ class dataset_iterator {
   }
   // Gets the next batch; returns false at the end of the pass.
   bool advance(value &batch) {
-    dist_value *made = nullptr;
-    const dist_status status = dist_iterator_next(handle_.get(), &made);
-    if (status == DIST_OUT_OF_RANGE) return false;
-    thrown_.check(status);
-    batch = value::adopt(made);
-    return true;
+    batch = next();
+    return static_cast<bool>(batch);
   }
-  // Returns an empty value at the end.
-  value next_optional();  // Experimental.
+  // Like next(), including a last step that lacks batches.
+  value next_optional();
   // The position of the next batch, for dataset::iterate_from().
   dist_position position() const {
     dist_position where = DIST_POSITION_INIT;
@@ -121,7 +117,7 @@ class dataset {
     return of_source(std::forward<Fn>(fn), [&](source *kept, dist_dataset **out) {
       return dist_dataset_create_from_callback(
           owner.get(),
-          [](int64_t index, dist_value **element, void *user_data) {
+          [](dist_strategy *, int64_t index, dist_value **element, void *user_data) {
             return source::element(user_data, element, [&](auto &make) { return make(index); });
           },
           kept, &source::release, &options, out);
@@ -131,7 +127,7 @@ class dataset {
   // file.
   template <class Fn>
   static dataset from_files(const strategy_ref &owner, const std::vector<const char *> &names, Fn &&fn,
-                            const dist_dataset_options &options);  // Experimental.
+                            const dist_dataset_options &options);
   // fn(const dist_input_context &) returns the dataset of one input pipeline.
   template <class Fn>
   static dataset from_function(const strategy_ref &owner, Fn &&fn, const dist_dataset_options &options) {
@@ -144,7 +140,7 @@ class dataset {
     dist_dataset *made = nullptr;
     each.thrown.check(dist_dataset_create_from_function(
         owner.get(),
-        [](const dist_input_context *context, dist_dataset **out, void *user_data) {
+        [](dist_strategy *, const dist_input_context *context, dist_dataset **out, void *user_data) {
           auto &self = *static_cast<call *>(user_data);
           return detail::shielded(self.thrown, -1, [&] {
             dataset part = (*self.fn)(*context);
@@ -165,14 +161,14 @@ class dataset {
     return dataset_iterator(handle_.get(), position, thrown_);
   }
   // Describes the batches, with a text for each tensor of each replica.
-  value element_spec() const;  // Experimental.
+  value element_spec() const;
   // For each batch of a pass: state = fn(state, batch).
   template <class Fn>
-  value reduce(const value &initial, Fn &&fn) const;  // Experimental.
+  value reduce(const value &initial, Fn &&fn) const;
   // Throws dist::error with DIST_DATA_LOSS if a worker misses an example or an example occurs twice.
-  void check_shards(int64_t limit = 0) const;  // Experimental.
+  void check_shards(int64_t limit = 0) const;
   // A description for human readers of how the dataset is read.
-  std::string explain() const;  // Experimental.
+  std::string explain() const;
   [[nodiscard]] dist_dataset *get() const noexcept { return handle_.get(); }
 
   class iterator {
@@ -227,19 +223,6 @@ inline int64_t per_replica_batch_size(const dist_input_context &context, int64_t
   return size;
 }
 
-}  // namespace dist
-#endif  // DIST_HPP_DATASET_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_DATASET_EXPERIMENTAL_HPP)
-#define DIST_HPP_DATASET_EXPERIMENTAL_HPP
-
-#include "inspect.hpp"
-#include "variable.hpp"
-
-namespace dist {
-
 inline value dataset_iterator::next_optional() {
   dist_value *batch = nullptr;
   thrown_.check(dist_iterator_next_optional(handle_.get(), &batch));
@@ -253,7 +236,8 @@ dataset dataset::from_files(const strategy_ref &owner, const std::vector<const c
   return of_source(std::forward<Fn>(fn), [&](source *kept, dist_dataset **out) {
     return dist_dataset_create_from_files(
         owner.get(), names.data(), names.size(),
-        [](std::size_t file, const char *name, int64_t index, dist_value **element, void *user_data) {
+        [](dist_strategy *, std::size_t file, const char *name, int64_t index, dist_value **element,
+           void *user_data) {
           return source::element(user_data, element, [&](auto &make) { return make(file, name, index); });
         },
         kept, &source::release, &options, out);
@@ -303,4 +287,5 @@ inline std::vector<int64_t> batch_sizes_for_worker(int64_t global_batch_size, in
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_DATASET_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_DATASET_HPP

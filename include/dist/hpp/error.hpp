@@ -3,10 +3,6 @@
 // dist/hpp/error.hpp: the version, and errors as exceptions (error.h). Also how an exception of a callback reaches the
 // caller of libdist.
 
-// Outside the guard, so that a later include with DIST_EXPERIMENTAL adds the experimental parts of C.
-#define DIST_EXPERIMENTAL_HINTS_OFF  // classes use experimental types without the macro; dist.hpp switches the hints on again
-#include "../dist.h"
-
 #ifndef DIST_HPP_ERROR_HPP
 #define DIST_HPP_ERROR_HPP
 
@@ -25,6 +21,8 @@
 #if defined(__GLIBCXX__)
 #include <cxxabi.h>
 #endif
+
+#include "../dist.h"
 
 namespace dist {
 

@@ -31,30 +31,19 @@ std::string text_of(Write &&write) {
 
 inline std::string strategy_ref::explain() const {
   return detail::text_of(
-      [&](dist_text_fn fn, void *user_data) { return dist_explain(handle_, fn, user_data); });
+      [&](dist_text_fn fn, void *user_data) { return dist_strategy_explain(handle_, fn, user_data); });
 }
-
-}  // namespace dist
-#endif  // DIST_HPP_INSPECT_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_INSPECT_EXPERIMENTAL_HPP)
-#define DIST_HPP_INSPECT_EXPERIMENTAL_HPP
-
-#include "variable.hpp"
-
-namespace dist {
 
 // A trace in Chrome's trace-event format, for Perfetto.
 inline std::string strategy_ref::write_trace() const {
   return detail::text_of(
-      [&](dist_text_fn fn, void *user_data) { return dist_write_trace(handle_, fn, user_data); });
+      [&](dist_text_fn fn, void *user_data) { return dist_strategy_write_trace(handle_, fn, user_data); });
 }
 // Metrics in Prometheus' text format.
 inline std::string strategy_ref::write_metrics(const char *name) const {
-  return detail::text_of(
-      [&](dist_text_fn fn, void *user_data) { return dist_write_metrics(handle_, name, fn, user_data); });
+  return detail::text_of([&](dist_text_fn fn, void *user_data) {
+    return dist_strategy_write_metrics(handle_, name, fn, user_data);
+  });
 }
 // The replicas that arrive last, sorted by how often.
 inline std::vector<dist_straggler> strategy_ref::stragglers() const {
@@ -62,7 +51,7 @@ inline std::vector<dist_straggler> strategy_ref::stragglers() const {
   std::size_t n = 0;
   do {  // the number can grow while replicas run
     rows.resize(n);
-    check(dist_stragglers(handle_, rows.data(), sizeof(dist_straggler), rows.size(), &n));
+    check(dist_strategy_stragglers(handle_, rows.data(), sizeof(dist_straggler), rows.size(), &n));
   } while (n > rows.size());
   rows.resize(n);
   return rows;
@@ -77,4 +66,5 @@ inline std::string variable_ref::describe() const {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_INSPECT_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_INSPECT_HPP

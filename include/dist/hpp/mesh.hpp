@@ -32,19 +32,6 @@ inline value replica::replicate_to_logical_devices(const value &given) const {
       [&](dist_value **out) { return dist_replicate_to_logical_devices(handle_, given.get(), out); });
 }
 
-}  // namespace dist
-#endif  // DIST_HPP_MESH_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_MESH_EXPERIMENTAL_HPP)
-#define DIST_HPP_MESH_EXPERIMENTAL_HPP
-
-#include "run.hpp"
-#include "topology.hpp"
-
-namespace dist {
-
 // The part of a tensor that a logical device has: `size` elements starting at `begin` in each dimension; -1 = not
 // known.
 struct shard {
@@ -231,4 +218,5 @@ inline void replica::reshard(const partition &from, const partition &to, const c
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_MESH_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_MESH_HPP

@@ -2,12 +2,10 @@
 //
 // dist/hpp/metric.hpp: metric.h for C++: metrics and losses.
 
+#ifndef DIST_HPP_METRIC_HPP
+#define DIST_HPP_METRIC_HPP
+
 #include "variable.hpp"
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_METRIC_EXPERIMENTAL_HPP)
-#define DIST_HPP_METRIC_EXPERIMENTAL_HPP
 
 namespace dist {
 
@@ -69,4 +67,5 @@ T scale_regularization_loss(const replica &caller, const const_tensor &loss) {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_METRIC_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_METRIC_HPP

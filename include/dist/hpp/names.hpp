@@ -36,20 +36,8 @@ struct communication_options : dist_communication_options {
     return merged;
   }
   // The text that TensorFlow prints for them.
-  std::string describe() const;  // Experimental.
+  std::string describe() const;
 };
-
-}  // namespace dist
-#endif  // DIST_HPP_NAMES_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_NAMES_EXPERIMENTAL_HPP)
-#define DIST_HPP_NAMES_EXPERIMENTAL_HPP
-
-#include "tensor.hpp"
-
-namespace dist {
 
 // The name of an enum's value, and the value of a name in any case; `domain` is a DIST_ENUM_.... NULL if the number has
 // no name.
@@ -119,4 +107,5 @@ inline std::string communication_options::describe() const {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_NAMES_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_NAMES_HPP

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/partitioner.hpp: partitioner.h for C++: the division of a variable into parts, and the rows of each part.
-// All of it is experimental.
 #ifndef DIST_HPP_PARTITIONER_HPP
 #define DIST_HPP_PARTITIONER_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_PARTITIONER_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_PARTITIONER_EXPERIMENTAL_HPP)
-#define DIST_HPP_PARTITIONER_EXPERIMENTAL_HPP
 
 #include <vector>
 
@@ -77,4 +67,5 @@ inline row_place part_of_row(int64_t num_rows, int64_t num_parts, int64_t row) {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_PARTITIONER_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_PARTITIONER_HPP

@@ -41,18 +41,18 @@ class replica : public collectives<void> {
   collectives<dist::plan> plan() const noexcept { return collectives<dist::plan>(handle_); }
 
   // Lets the function continue on another thread: this thread detaches, the other one attaches; and back again.
-  void detach() const;  // Experimental.
-  void attach() const;  // Experimental.
+  void detach() const;
+  void attach() const;
 
   // ---- Requests (serve.hpp)
   // The state that a C function created for the instance; NULL if there is none. With dist::instances, use
   // instance_state<type>().
-  void *instance_state() const noexcept;  // Experimental.
+  void *instance_state() const noexcept;
   // Throws if the function that this replica runs should stop.
-  void check() const;  // Experimental.
+  void check() const;
   // The version of a series that this run sees, the same until it ends.
   template <class Content>
-  seen_version<Content> version(const versions<Content> &of) const;  // Experimental.
+  seen_version<Content> version(const versions<Content> &of) const;
 
   // Calls body(begin, end) on this replica's share of the cores. An exception ends the loop and is rethrown here.
   template <class Body>
@@ -74,23 +74,23 @@ class replica : public collectives<void> {
   // Reduces gradients and updates parameters with them; returns the norm before clipping, if `how` clips
   // (collective.hpp).
   double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
-                      const apply &how, const collective_options &options = {}) const;  // Experimental.
+                      const apply &how, const collective_options &options = {}) const;
   // Runs fn(strategy_ref, args) once for all replicas; it returns a value or nothing (run.hpp).
   template <class Fn>
   value merge_call(Fn &&fn, const value &args = {}, const collective_options &options = {}) const;
 
   // ---- Variables (variable.hpp)
   // The strategy's variable with this name, created by the first run that asks for it.
-  variable_ref variable(const char *name, const const_tensor &initial) const;  // Experimental.
+  variable_ref variable(const char *name, const const_tensor &initial) const;
   variable_ref variable(const char *name, const const_tensor &initial,
-                        const dist_variable_options &options) const;  // Experimental.
+                        const dist_variable_options &options) const;
   value read(const variable_ref &variable) const;
   void assign(const variable_ref &variable, const const_tensor &given, int32_t how = DIST_ASSIGN,
               const collective_options &options = {}) const;
   void assign_value(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN,
-                    const collective_options &options = {}) const;  // Experimental.
+                    const collective_options &options = {}) const;
   void scatter(const variable_ref &variable, int32_t how, const value &slices,
-               const collective_options &options = {}) const;  // Experimental.
+               const collective_options &options = {}) const;
   // Like strategy_ref::update_values(), inside replicas (cross_replica.hpp).
   template <class Fn>
   value update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs = {},
@@ -104,25 +104,25 @@ class replica : public collectives<void> {
   // Calls body(device, args) or body(device, args, kwargs) once on every logical device, at the same time.
   template <class Body>
   value run_on_devices(Body &&body, const value &args, const value &kwargs,
-                       const dist_devices_options &options) const;  // Experimental.
+                       const dist_devices_options &options) const;
   template <class Body>
-  value run_on_devices(Body &&body, const value &args = {}, const value &kwargs = {}) const;  // Experimental.
+  value run_on_devices(Body &&body, const value &args = {}, const value &kwargs = {}) const;
   // The replica of a logical device; -1 if this is a replica.
-  int32_t device_replica() const noexcept;              // Experimental.
-  std::array<int32_t, 4> device_coordinates() const;    // Experimental.
-  axis_place device_axis(const char *name) const;       // Experimental.
-  group_ref device_axis_group(const char *name) const;  // Experimental.
+  int32_t device_replica() const noexcept;
+  std::array<int32_t, 4> device_coordinates() const;
+  axis_place device_axis(const char *name) const;
+  group_ref device_axis_group(const char *name) const;
   void halo_exchange(const const_tensor &in, const halo &around, const tensor &out,
-                     const collective_options &options = {}) const;  // Experimental.
+                     const collective_options &options = {}) const;
   void reshard(const partition &from, const partition &to, const const_tensors &in, const tensors &out,
-               const collective_options &options = {}) const;  // Experimental.
+               const collective_options &options = {}) const;
 };
 
 template <class Body>
 void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&body) const {
   using plain = std::remove_reference_t<Body>;
   if constexpr (std::is_nothrow_invocable_v<plain &, int64_t, int64_t>) {
-    dist::check(dist_parallel_for(
+    dist::check(dist_replica_parallel_for(
         handle_, begin, end, grain,
         [](int64_t first, int64_t last, void *user_data) { (*static_cast<plain *>(user_data))(first, last); },
         detail::address_of(body)));
@@ -132,7 +132,7 @@ void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&bod
       std::atomic<bool> over{false};
       std::exception_ptr thrown{};  // by the part that set `over`
     } all{std::addressof(body)};
-    dist::check(dist_parallel_for(
+    dist::check(dist_replica_parallel_for(
         handle_, begin, end, grain,
         [](int64_t first, int64_t last, void *user_data) {
           auto &self = *static_cast<loop *>(user_data);
@@ -152,19 +152,6 @@ void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&bod
   }
 }
 
-}  // namespace dist
-#endif  // DIST_HPP_REPLICA_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_REPLICA_EXPERIMENTAL_HPP)
-#define DIST_HPP_REPLICA_EXPERIMENTAL_HPP
-
-#include "collective.hpp"
-#include "value.hpp"
-
-namespace dist {
-
 inline void replica::detach() const { dist::check(dist_replica_detach(handle_)); }
 
 inline void replica::attach() const { dist::check(dist_replica_attach(handle_)); }
@@ -172,4 +159,5 @@ inline void replica::attach() const { dist::check(dist_replica_attach(handle_));
 inline int32_t replica::device_replica() const noexcept { return dist_device_replica(handle_); }
 
 }  // namespace dist
-#endif  // DIST_HPP_REPLICA_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_REPLICA_HPP

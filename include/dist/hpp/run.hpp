@@ -49,7 +49,7 @@ value run_body(Body &&body, int32_t members, int64_t timeout_ns, Start &&start, 
   using plain = std::remove_reference_t<Body>;
   using kept = std::decay_t<Body>;
   dist_value *result = nullptr;
-  if (timeout_ns == 0) {
+  if (timeout_ns <= 0) {
     values_body<plain> calls(body);
     const dist_values_fn call = [](dist_replica *handle, dist_value *args, dist_value *kwargs,
                                    dist_value **out, void *user_data) {
@@ -95,7 +95,7 @@ void strategy_ref::run(Body &&body) const {
 
 template <class Body>
 void strategy_ref::run(Body &&body, const dist_run_options &options) const {
-  if (options.timeout_ns != 0) {
+  if (options.timeout_ns > 0) {
     (void)run_values([own = std::decay_t<Body>(std::forward<Body>(body))](
                          replica replica, const value &) mutable { own(replica); },
                      value(), value(), options);
@@ -169,18 +169,6 @@ value replica::merge_call(Fn &&fn, const value &args, const collective_options &
   return value::adopt(result);
 }
 
-}  // namespace dist
-#endif  // DIST_HPP_RUN_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_RUN_EXPERIMENTAL_HPP)
-#define DIST_HPP_RUN_EXPERIMENTAL_HPP
-
-#include "replica.hpp"
-
-namespace dist {
-
 // ---- Optimizer steps -------------------------------------------------------------------------------------
 
 // The way in which reduce_apply() uses a reduced gradient.
@@ -242,4 +230,5 @@ inline double replica::reduce_apply(const reduction &op, const tensors &gradient
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_RUN_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_RUN_HPP

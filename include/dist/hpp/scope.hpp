@@ -2,12 +2,10 @@
 //
 // dist/hpp/scope.hpp: scope.h for C++: the current strategy and replica of the calling thread.
 
+#ifndef DIST_HPP_SCOPE_HPP
+#define DIST_HPP_SCOPE_HPP
+
 #include "variable.hpp"
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SCOPE_EXPERIMENTAL_HPP)
-#define DIST_HPP_SCOPE_EXPERIMENTAL_HPP
 
 namespace dist {
 
@@ -25,27 +23,8 @@ class [[nodiscard]] scope_guard {
   strategy_ref strategy_;
 };
 
-// Colocates the variables that this thread creates with another one until the guard is destroyed.
-class [[nodiscard]] colocation_guard {
- public:
-  colocation_guard(const strategy_ref &strategy, const value &variable) : strategy_(strategy) {
-    check(dist_colocate_enter(strategy_.get(), variable.get()));
-  }
-  ~colocation_guard() { (void)!dist_colocate_exit(strategy_.get()); }
-  colocation_guard(const colocation_guard &) = delete;
-  colocation_guard &operator=(const colocation_guard &) = delete;
-
- private:
-  strategy_ref strategy_;
-};
-
 inline scope_guard strategy_ref::scope() const { return scope_guard(*this); }
-inline colocation_guard strategy_ref::colocate(const value &variable) const {
-  return colocation_guard(*this, variable);
-}
 
-// Sets the strategy that is current on this thread outside scopes; an empty strategy_ref removes it.
-inline void set_strategy(const strategy_ref &strategy) { check(dist_set_strategy(strategy.get())); }
 // The strategy of this thread's scope or function, or the one that was set, or the thread's default strategy.
 inline strategy_ref get_strategy() {
   const strategy_ref found(dist_get_strategy());
@@ -60,4 +39,5 @@ inline bool in_cross_replica_context() noexcept { return dist_in_cross_replica_c
 inline replica get_replica() noexcept { return replica(dist_get_replica()); }
 
 }  // namespace dist
-#endif  // DIST_HPP_SCOPE_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_SCOPE_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/serve.hpp: serve.h for C++: requests, each on one idle replica. All of it is experimental.
+// dist/hpp/serve.hpp: serve.h for C++: requests, each on one idle replica.
 //
 //     dist::strategy strategy(2);
 //     dist::instances instances(strategy, [](dist::replica) { return model("encoder"); });
@@ -13,15 +13,6 @@
 //     while (dist::request ended = completions.next(0)) respond(ended.user_data());
 #ifndef DIST_HPP_SERVE_HPP
 #define DIST_HPP_SERVE_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_SERVE_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SERVE_EXPERIMENTAL_HPP)
-#define DIST_HPP_SERVE_EXPERIMENTAL_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -140,7 +131,7 @@ class instances {
 
   // Closes the instances now. Throws DIST_DEADLINE_EXCEEDED if requests were cancelled; the instances are closed
   // nevertheless.
-  void close(int64_t timeout_ns = -1) {
+  void close(int64_t timeout_ns = DIST_NO_TIMEOUT) {
     const dist_status status = dist_instances_close(of_.get(), timeout_ns);
     if (status == DIST_DEADLINE_EXCEEDED) (void)functions_.release();  // a function may still be running
     if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) of_ = strategy_ref();
@@ -186,7 +177,7 @@ struct submitted {
 
   virtual ~submitted() = default;
   virtual void call(replica here) = 0;
-  virtual void done(dist_work *) noexcept {}
+  virtual void done(dist_request *) noexcept {}
   void leave() noexcept {
     if (users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
@@ -232,20 +223,20 @@ class request {
   // Whether it has completed. If it failed, throws the exception of its function, or dist::error.
   bool test() const {
     int32_t done = 0;
-    checked(dist_work_test(handle_, &done));
+    checked(dist_request_test(handle_, &done));
     return done != 0;
   }
-  void wait(int64_t timeout_ns = 0) const { checked(dist_work_wait(handle_, timeout_ns)); }
+  void wait(int64_t timeout_ns = DIST_NO_TIMEOUT) const { checked(dist_request_wait(handle_, timeout_ns)); }
   // Cancels it: at once if it is queued; otherwise replica::check() fails in its function.
-  void cancel() const { dist::check(dist_work_cancel(handle_)); }
-  [[nodiscard]] dist_work *get() const noexcept { return handle_; }
+  void cancel() const { dist::check(dist_request_cancel(handle_)); }
+  [[nodiscard]] dist_request *get() const noexcept { return handle_; }
   // The user_data that was passed to submit().
   void *user_data() const noexcept { return own_ == nullptr ? nullptr : own_->user_data; }
 
  private:
   friend class strategy_ref;
   friend class completions;
-  request(dist_work *handle, detail::submitted *own) noexcept : handle_(handle), own_(own) {}
+  request(dist_request *handle, detail::submitted *own) noexcept : handle_(handle), own_(own) {}
 
   // Another object owns it.
   void forget() noexcept {
@@ -261,28 +252,31 @@ class request {
     if (own_ == nullptr) return;
     // The function may use its captures until it has returned; it holds them itself from its start.
     int32_t done = 0;
-    if (dist_work_test(handle_, &done) == DIST_OK && done == 0 && dist_work_cancel(handle_) == DIST_OK &&
-        dist_work_wait(handle_, -1) == DIST_FAILED_PRECONDITION) {
-      while (!own_->begun.load(std::memory_order_acquire) && dist_work_test(handle_, &done) == DIST_OK &&
+    if (dist_request_test(handle_, &done) == DIST_OK && done == 0 &&
+        dist_request_cancel(handle_) == DIST_OK &&
+        dist_request_wait(handle_, -1) == DIST_FAILED_PRECONDITION) {
+      while (!own_->begun.load(std::memory_order_acquire) && dist_request_test(handle_, &done) == DIST_OK &&
              done == 0)
         std::this_thread::yield();
     }
     own_->leave();
-    dist_work_destroy(handle_);
+    dist_request_destroy(handle_);
   }
 
-  dist_work *handle_ = nullptr;
+  dist_request *handle_ = nullptr;
   detail::submitted *own_ = nullptr;
 };
 
 // Waits until one of them has completed and returns its index. If that one failed, throws libdist's error; its test()
 // throws the exception of its function. This is a template so that an empty list is not ambiguous with one of works.
 template <class Request, class = std::enable_if_t<std::is_same_v<Request, request>>>
-std::size_t wait_any(const std::vector<Request> &requests, int64_t timeout_ns = 0) {
-  std::vector<dist_work *> handles;
+std::size_t wait_any(const std::vector<Request> &requests, int64_t timeout_ns = DIST_NO_TIMEOUT) {
+  std::vector<dist_request *> handles;
   handles.reserve(requests.size());
   for (const request &each : requests) handles.push_back(each.get());
-  return wait_any(handles.data(), handles.size(), timeout_ns);
+  std::size_t index = 0;
+  check(dist_request_wait_any(handles.data(), handles.size(), timeout_ns, &index));
+  return index;
 }
 
 // A queue of completed requests. Destroy it before the strategies whose requests it receives; the destructor waits for
@@ -294,7 +288,7 @@ class completions {
     check(dist_completions_create(&allocator, &handle_));
   }
   ~completions() {
-    dist_work *ended = nullptr;
+    dist_request *ended = nullptr;
     while (handle_ != nullptr && awaited_ > 0 && dist_completions_next(handle_, -1, &ended) == DIST_OK)
       taken(ended);
     dist_completions_destroy(handle_);
@@ -302,10 +296,9 @@ class completions {
   completions(const completions &) = delete;
   completions &operator=(const completions &) = delete;
 
-  // The request that completed first; converts to false if none completes within timeout_ns (0: does not wait; < 0: no
-  // limit).
-  request next(int64_t timeout_ns = -1) {
-    dist_work *ended = nullptr;
+  // The request that completed first; converts to false if none completes within timeout_ns (0: does not wait).
+  request next(int64_t timeout_ns = DIST_NO_TIMEOUT) {
+    dist_request *ended = nullptr;
     check(dist_completions_next(handle_, timeout_ns, &ended));
     return ended == nullptr ? request() : taken(ended);
   }
@@ -319,9 +312,9 @@ class completions {
 
  private:
   friend class strategy_ref;
-  request taken(dist_work *ended) noexcept {
+  request taken(dist_request *ended) noexcept {
     awaited_.fetch_sub(1, std::memory_order_relaxed);
-    return request(ended, static_cast<detail::submitted *>(dist_work_user_data(ended)));
+    return request(ended, static_cast<detail::submitted *>(dist_request_user_data(ended)));
   }
 
   dist_completions *handle_ = nullptr;
@@ -334,7 +327,7 @@ request strategy_ref::submit(Body &&body, const dist_submit_options &options) co
     throw error(DIST_INVALID_ARGUMENT,
                 "where a request arrives is an argument: submit(completions, ...), submit_then(..., done)");
   auto own = std::make_unique<detail::submitted_function<std::decay_t<Body>>>(std::forward<Body>(body));
-  dist_work *handle = nullptr;
+  dist_request *handle = nullptr;
   check(dist_submit(handle_, detail::call_submitted, own.get(), &options, &handle));
   return request(handle, own.release());
 }
@@ -370,7 +363,7 @@ void strategy_ref::submit_then(Body &&body, Done &&done, dist_submit_options opt
     told(Body &&given, Done &&last)
         : detail::submitted_function<std::decay_t<Body>>(std::forward<Body>(given)),
           then(std::forward<Done>(last)) {}
-    void done(dist_work *ended) noexcept override {
+    void done(dist_request *ended) noexcept override {
       request borrowed(ended, this);
       then(static_cast<const request &>(borrowed));
       borrowed.forget();
@@ -378,7 +371,7 @@ void strategy_ref::submit_then(Body &&body, Done &&done, dist_submit_options opt
     }
   };
   auto own = std::make_unique<told>(std::forward<Body>(body), std::forward<Done>(done));
-  options.done = [](dist_work *ended, void *user_data) {
+  options.done = [](dist_request *ended, void *user_data) {
     static_cast<detail::submitted *>(user_data)->done(ended);
   };
   check(dist_submit(handle_, detail::call_submitted, own.get(), &options, nullptr));
@@ -391,4 +384,4 @@ void strategy_ref::submit_then(Body &&body, Done &&done) const {
 
 }  // namespace dist
 
-#endif  // DIST_HPP_SERVE_EXPERIMENTAL_HPP
+#endif  // DIST_HPP_SERVE_HPP

@@ -11,7 +11,7 @@
 
 #include "names.hpp"
 
-// C structs that experimental methods take or return.
+// C structs that methods take or return.
 struct dist_strategy_properties;
 struct dist_reform_options;
 struct dist_cluster_resolver;
@@ -29,7 +29,6 @@ class destination;
 class device_assignment_ref;
 class partition;
 class scope_guard;
-class colocation_guard;
 class completions;
 class request;
 struct value_shard;
@@ -44,14 +43,14 @@ class strategy_ref {
 
   // ---- What it is
   int32_t num_replicas() const noexcept { return dist_strategy_num_replicas(handle_); }
-  int32_t num_logical_devices() const noexcept;       // Experimental.
-  int32_t kind() const noexcept;                      // Experimental. DIST_STRATEGY_...
-  const char *device(int32_t replica_id) const;       // Experimental.
-  const char *parameter_device(int32_t index) const;  // Experimental.
-  dist_strategy_properties query() const;             // Experimental.
+  int32_t num_logical_devices() const noexcept;
+  int32_t kind() const noexcept;  // DIST_STRATEGY_...
+  const char *device(int32_t replica_id) const;
+  const char *parameter_device(int32_t index) const;
+  dist_strategy_properties query() const;
   // NULL if the strategy is in one process.
-  dist_cluster_resolver *cluster_resolver() const;           // Experimental.
-  device_assignment_ref device_assignment() const noexcept;  // Experimental.
+  dist_cluster_resolver *cluster_resolver() const;
+  device_assignment_ref device_assignment() const noexcept;
 
   // ---- Running replicas (run.hpp)
   // Calls body(replica) once on every replica, at the same time. Throws the exception of the failing replica, or
@@ -81,43 +80,41 @@ class strategy_ref {
   // ---- Requests, each on one free replica (serve.hpp)
   // Schedules body(replica) on the next idle replica. The returned object owns the function.
   template <class Body>
-  request submit(Body &&body) const;  // Experimental.
+  request submit(Body &&body) const;
   template <class Body>
-  request submit(Body &&body, const dist_submit_options &options) const;  // Experimental.
+  request submit(Body &&body, const dist_submit_options &options) const;
   // The same; the completed request is added to `to`, with its user_data.
   template <class Body>
-  void submit(completions &to, Body &&body) const;  // Experimental.
+  void submit(completions &to, Body &&body) const;
   template <class Body>
-  void submit(completions &to, Body &&body, dist_submit_options options,
-              void *user_data = nullptr) const;  // Experimental.
+  void submit(completions &to, Body &&body, dist_submit_options options, void *user_data = nullptr) const;
   // The same; done(const request &), which must be noexcept, is called on a library thread when the request has
   // completed.
   template <class Body, class Done>
-  void submit_then(Body &&body, Done &&done) const;  // Experimental.
+  void submit_then(Body &&body, Done &&done) const;
   template <class Body, class Done>
-  void submit_then(Body &&body, Done &&done, dist_submit_options options) const;  // Experimental.
+  void submit_then(Body &&body, Done &&done, dist_submit_options options) const;
   // Closes the instances that dist::instances or the first submit() opened.
-  void close_instances(int64_t timeout_ns = -1) const;  // Experimental.
+  void close_instances(int64_t timeout_ns = DIST_NO_TIMEOUT) const;
   // With DIST_THREADS_HOST: this thread serves as instance `replica_id` until the instances close.
-  void serve(int32_t replica_id) const;  // Experimental.
+  void serve(int32_t replica_id) const;
 
   // ---- Workers that come and go (workers.hpp)
-  void reform() const;                                    // Experimental.
-  void reform(const dist_reform_options &options) const;  // Experimental.
-  bool reform_due() const;                                // Experimental.
+  void reform() const;
+  void reform(const dist_reform_options &options) const;
+  bool reform_due() const;
 
   // ---- Values and variables outside runs (value.hpp, variable.hpp, cross_replica.hpp)
   template <class Fn>
   value values_from_function(Fn &&fn) const;
   value read(const variable_ref &variable) const;
   void assign(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN) const;
-  void scatter(const variable_ref &variable, int32_t how, const value &slices) const;  // Experimental.
-  bool created_in_scope(const value &variable) const;                                  // Experimental.
-  const char *variable_device(const variable_ref &variable, int32_t copy) const;       // Experimental.
+  void scatter(const variable_ref &variable, int32_t how, const value &slices) const;
+  const char *variable_device(const variable_ref &variable, int32_t copy) const;
   // Throws error DIST_DATA_LOSS, with the replica and the two elements, if the copies are not equal.
-  void check_drift(const variable_ref &variable) const;  // Experimental.
+  void check_drift(const variable_ref &variable) const;
   // The first difference between the copies.
-  dist_drift drift(const variable_ref &variable) const;  // Experimental.
+  dist_drift drift(const variable_ref &variable) const;
 
   value reduce(reduce_op op, const value &given) const;
   value reduce(reduce_op op, const value &given, std::initializer_list<int32_t> axes) const;
@@ -128,9 +125,9 @@ class strategy_ref {
                                      const std::vector<std::pair<value, destination>> &pairs) const;
   std::vector<value> batch_reduce_to(reduce_op op, const std::vector<std::pair<value, destination>> &pairs,
                                      const dist_communication_options &options) const;
-  value broadcast_to(const value &given, const destination &where) const;  // Experimental.
+  value broadcast_to(const value &given, const destination &where) const;
   value gather(const value &given, int32_t axis) const;
-  std::string destination_device(const destination &where) const;  // Experimental.
+  std::string destination_device(const destination &where) const;
   value local_results(const value &given) const;
   // Calls fn(tensor copy, args) on every copy, some at the same time.
   template <class Fn>
@@ -138,20 +135,18 @@ class strategy_ref {
   // Calls fn(const dist_update_place &, args) or fn(const dist_update_place &, args, kwargs), one copy after another.
   template <class Fn>
   value update_values(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
-                      bool ungrouped = false) const;  // Experimental.
+                      bool ungrouped = false) const;
   template <class Fn>
-  value update_non_slot(Fn &&fn, const value &args, const value &kwargs,
-                        bool ungrouped = false) const;  // Experimental.
+  value update_non_slot(Fn &&fn, const value &args, const value &kwargs, bool ungrouped = false) const;
 
   // ---- Inspection (inspect.hpp)
   std::string explain() const;
-  std::string write_trace() const;                              // Experimental.
-  std::string write_metrics(const char *name = nullptr) const;  // Experimental.
-  std::vector<dist_straggler> stragglers() const;               // Experimental.
+  std::string write_trace() const;
+  std::string write_metrics(const char *name = nullptr) const;
+  std::vector<dist_straggler> stragglers() const;
 
   // ---- Scopes (scope.hpp): each ends when the returned guard is destroyed
-  scope_guard scope() const;                               // Experimental.
-  colocation_guard colocate(const value &variable) const;  // Experimental.
+  scope_guard scope() const;
 
  protected:
   // With host functions (see strategy_functions): throws the exception that they threw. A handle from libdist, such as
@@ -201,7 +196,7 @@ class strategy : public strategy_ref {
   }
   // Ends it even if replica functions do not return. Throws DIST_DEADLINE_EXCEEDED if functions are still running; the
   // strategy is destroyed nevertheless, and the last function to return frees what it uses.
-  void shutdown(int64_t timeout_ns);  // Experimental.
+  void shutdown(int64_t timeout_ns);
 
  private:
   void swap(strategy &other) noexcept {
@@ -212,18 +207,6 @@ class strategy : public strategy_ref {
 
   std::unique_ptr<detail::strategy_host, void (*)(detail::strategy_host *)> host_{nullptr, nullptr};
 };
-
-}  // namespace dist
-#endif  // DIST_HPP_STRATEGY_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_STRATEGY_EXPERIMENTAL_HPP)
-#define DIST_HPP_STRATEGY_EXPERIMENTAL_HPP
-
-#include "names.hpp"
-
-namespace dist {
 
 inline int32_t strategy_ref::num_logical_devices() const noexcept {
   return dist_strategy_num_logical_devices(handle_);
@@ -263,4 +246,5 @@ inline void strategy::shutdown(int64_t timeout_ns) {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_STRATEGY_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_STRATEGY_HPP

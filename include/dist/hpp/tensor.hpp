@@ -4,15 +4,14 @@
 // or span converts to one implicitly; nothing is copied, and memory is allocated only for a list that is created in the
 // call (see tensor_list).
 
-// Outside the guard: error.hpp has guards of its own, so that a later include can add its experimental part.
-#include "error.hpp"
-
 #ifndef DIST_HPP_TENSOR_HPP
 #define DIST_HPP_TENSOR_HPP
 
 #include <array>
 #include <complex>
 #include <initializer_list>
+
+#include "error.hpp"
 
 namespace dist {
 
@@ -367,6 +366,11 @@ reduction reduce_with(Fn &&fn, std::size_t element_bytes = 0) noexcept {
                       void *user_data) { (*static_cast<plain *>(user_data))(acc, in, count, dtype); },
                    detail::address_of(fn), 0, element_bytes);
 }
+
+// The size of an element in bytes; 0 for an unknown dtype.
+inline std::size_t dtype_size(dist_dtype dtype) noexcept { return dist_dtype_size(dtype); }
+// The number of elements of a tensor of the C API; -1 if its shape is invalid.
+inline int64_t num_elements(const dist_tensor &tensor) noexcept { return dist_tensor_num_elements(&tensor); }
 
 }  // namespace dist
 #endif  // DIST_HPP_TENSOR_HPP

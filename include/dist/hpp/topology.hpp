@@ -22,22 +22,22 @@ class topology_ref {
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   [[nodiscard]] dist_topology *get() const noexcept { return handle_; }
 
-  int32_t mesh_rank() const noexcept;                  // Experimental.
-  const int32_t *mesh_shape() const noexcept;          // Experimental.
-  int32_t num_tasks() const noexcept;                  // Experimental.
-  int32_t num_devices_per_task() const noexcept;       // Experimental.
-  const int32_t *device_coordinates() const noexcept;  // Experimental.
-  std::size_t num_missing_devices() const noexcept;    // Experimental.
-  const int32_t *missing_devices() const noexcept;     // Experimental.
+  int32_t mesh_rank() const noexcept;
+  const int32_t *mesh_shape() const noexcept;
+  int32_t num_tasks() const noexcept;
+  int32_t num_devices_per_task() const noexcept;
+  const int32_t *device_coordinates() const noexcept;
+  std::size_t num_missing_devices() const noexcept;
+  const int32_t *missing_devices() const noexcept;
   // A serialized TopologyProto.
-  std::string_view serialized() const noexcept;  // Experimental.
+  std::string_view serialized() const noexcept;
   // -1 if there is no device.
-  int32_t task_at(const coordinates &position) const;                                        // Experimental.
-  int32_t device_at(const coordinates &position) const;                                      // Experimental.
-  int32_t cpu_at(const coordinates &position) const;                                         // Experimental.
-  std::string device_name_at(const coordinates &position, const char *job = nullptr) const;  // Experimental.
-  std::string host_name_at(const coordinates &position, const char *job = nullptr) const;    // Experimental.
-  std::string explain() const;                                                               // Experimental.
+  int32_t task_at(const coordinates &position) const;
+  int32_t device_at(const coordinates &position) const;
+  int32_t cpu_at(const coordinates &position) const;
+  std::string device_name_at(const coordinates &position, const char *job = nullptr) const;
+  std::string host_name_at(const coordinates &position, const char *job = nullptr) const;
+  std::string explain() const;
 
  protected:
   dist_topology *handle_ = nullptr;
@@ -62,9 +62,9 @@ class topology : public topology_ref {
                                device_coordinates.empty() ? nullptr : device_coordinates.data(), num_tasks,
                                num_devices_per_task, nullptr, &handle_));
   }
-  static topology from_serialized(std::string_view bytes);  // Experimental.
+  static topology from_serialized(std::string_view bytes);
   // Of the CPUs that this process may use.
-  static topology from_host();  // Experimental.
+  static topology from_host();
   ~topology() { dist_topology_destroy(handle_); }
   topology(topology &&other) noexcept : topology_ref(std::exchange(other.handle_, nullptr)) {}
   topology &operator=(topology &&other) noexcept {
@@ -96,18 +96,16 @@ class device_assignment_ref {
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   [[nodiscard]] const dist_device_assignment *get() const noexcept { return handle_; }
 
-  topology_ref topology() const noexcept;                                        // Experimental.
-  int32_t num_replicas() const noexcept;                                         // Experimental.
-  int32_t num_logical_devices() const noexcept;                                  // Experimental.
-  const int32_t *core_assignment() const noexcept;                               // Experimental.
-  dist::coordinates coordinates(int32_t replica, int32_t logical_device) const;  // Experimental.
-  int32_t device(int32_t replica = 0, int32_t logical_device = 0) const;         // Experimental.
-  std::string device_name(int32_t replica = 0, int32_t logical_device = 0,
-                          const char *job = nullptr) const;  // Experimental.
-  std::string host_name(int32_t replica = 0, int32_t logical_device = 0,
-                        const char *job = nullptr) const;  // Experimental.
+  topology_ref topology() const noexcept;
+  int32_t num_replicas() const noexcept;
+  int32_t num_logical_devices() const noexcept;
+  const int32_t *core_assignment() const noexcept;
+  dist::coordinates coordinates(int32_t replica, int32_t logical_device) const;
+  int32_t device(int32_t replica = 0, int32_t logical_device = 0) const;
+  std::string device_name(int32_t replica = 0, int32_t logical_device = 0, const char *job = nullptr) const;
+  std::string host_name(int32_t replica = 0, int32_t logical_device = 0, const char *job = nullptr) const;
   // The replicas whose given logical device is in a task.
-  std::vector<int32_t> lookup_replicas(int32_t task, int32_t logical_device) const;  // Experimental.
+  std::vector<int32_t> lookup_replicas(int32_t task, int32_t logical_device) const;
 
  protected:
   const dist_device_assignment *handle_ = nullptr;
@@ -132,9 +130,9 @@ class device_assignment : public device_assignment_ref {
   }
   // core_assignment: [num_replicas, num_logical_devices, 4]
   device_assignment(const topology_ref &topology, const std::vector<int32_t> &core_assignment,
-                    int32_t num_replicas, int32_t num_logical_devices);  // Experimental.
+                    int32_t num_replicas, int32_t num_logical_devices);
   // One replica of one logical device, at (0, 0, 0, 0).
-  static device_assignment single(const topology_ref &topology);  // Experimental.
+  static device_assignment single(const topology_ref &topology);
   ~device_assignment() {
     // Created here, as a dist_device_assignment *.
     dist_device_assignment_destroy(const_cast<dist_device_assignment *>(handle_));
@@ -156,18 +154,6 @@ class device_assignment : public device_assignment_ref {
     return device_assignment(handle);
   }
 };
-
-}  // namespace dist
-#endif  // DIST_HPP_TOPOLOGY_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP)
-#define DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP
-
-#include "inspect.hpp"
-
-namespace dist {
 
 // ---- Topologies ------------------------------------------------------------------------------------------
 
@@ -316,4 +302,5 @@ inline device_assignment_ref strategy_ref::device_assignment() const noexcept {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_TOPOLOGY_HPP

@@ -90,19 +90,18 @@ class value {
   static value none(const strategy_ref &owner) {
     return made([&](dist_value **out) { return dist_value_create_none(owner.get(), out); });
   }
-  static value text(const strategy_ref &owner, const char *words);  // Experimental.
+  static value text(const strategy_ref &owner, const char *words);
   // A host pointer: borrowed, or owned by the value.
-  static value object(const strategy_ref &owner, void *thing);  // Experimental.
+  static value object(const strategy_ref &owner, void *thing);
   template <class T>
-  static value object(const strategy_ref &owner, std::unique_ptr<T> thing);  // Experimental.
+  static value object(const strategy_ref &owner, std::unique_ptr<T> thing);
   // DIST_VALUE_INDEXED_SLICES, DIST_VALUE_RAGGED, DIST_VALUE_SPARSE.
-  static value composite(const strategy_ref &owner, int32_t kind,
-                         const std::vector<value> &parts);  // Experimental.
+  static value composite(const strategy_ref &owner, int32_t kind, const std::vector<value> &parts);
   // Takes a DLPack tensor without copying it.
-  static value from_dlpack(const strategy_ref &owner, DLManagedTensor *managed);  // Experimental.
+  static value from_dlpack(const strategy_ref &owner, DLManagedTensor *managed);
   // Shares the memory, read-only (although DLPack's struct cannot express that). The caller must call the result's
   // deleter.
-  DLManagedTensor *to_dlpack() const;  // Experimental.
+  DLManagedTensor *to_dlpack() const;
 
   ~value() { dist_value_release(handle_); }
   value(const value &other) noexcept : handle_(dist_value_retain(other.handle_)) {}
@@ -144,18 +143,16 @@ class value {
     return const_tensor(view);
   }
   // The text or object, or NULL if the value is of another kind. Borrowed from it.
-  const char *text() const noexcept;  // Experimental.
-  void *object() const noexcept;      // Experimental.
+  const char *text() const noexcept;
+  void *object() const noexcept;
   template <class T>
-  T *object() const noexcept;  // Experimental.
+  T *object() const noexcept;
   variable_ref variable() const noexcept;
-  // Also for a copy of a variable, as local_results() returns them.
-  variable_ref container() const noexcept;  // Experimental.
   // For a DIST_VALUE_SHARDED.
-  dist::partition partition() const;                      // Experimental.
-  dist::value_shard shard(int32_t logical_device) const;  // Experimental.
+  dist::partition partition() const;
+  dist::value_shard shard(int32_t logical_device) const;
   // One line, for people and logs.
-  std::string describe() const;  // Experimental.
+  std::string describe() const;
   [[nodiscard]] dist_value *get() const noexcept { return handle_; }
 
   // The value that make(dist_value **) creates.
@@ -225,7 +222,7 @@ value strategy_ref::values_from_function(Fn &&fn) const {
   dist_value *made = nullptr;
   call.thrown.check(dist_values_from_function(
       handle_,
-      [](const dist_value_context *context, dist_value **out, void *user_data) {
+      [](dist_strategy *, const dist_value_context *context, dist_value **out, void *user_data) {
         auto &self = detail::callback<plain>::of(user_data);
         return detail::shielded(self.thrown, -1,
                                 [&] { detail::hand_over(out, [&] { return (*self.fn)(*context); }); });
@@ -233,18 +230,6 @@ value strategy_ref::values_from_function(Fn &&fn) const {
       &call, &made));
   return value::adopt(made);
 }
-
-}  // namespace dist
-#endif  // DIST_HPP_VALUE_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VALUE_EXPERIMENTAL_HPP)
-#define DIST_HPP_VALUE_EXPERIMENTAL_HPP
-
-#include "strategy.hpp"
-
-namespace dist {
 
 inline value value::text(const strategy_ref &owner, const char *words) {
   return made([&](dist_value **out) { return dist_value_create_text(owner.get(), words, out); });
@@ -291,4 +276,5 @@ T *value::object() const noexcept {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_VALUE_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_VALUE_HPP

@@ -19,12 +19,12 @@ class variable_ref {
   [[nodiscard]] dist_variable *get() const noexcept { return handle_; }
 
   const char *name() const noexcept { return dist_variable_name(handle_); }
-  const char *class_name() const noexcept;   // Experimental.
-  int32_t synchronization() const noexcept;  // Experimental.
-  int32_t aggregation() const noexcept;      // Experimental.
-  bool trainable() const noexcept;           // Experimental.
+  const char *class_name() const noexcept;
+  int32_t synchronization() const noexcept;
+  int32_t aggregation() const noexcept;
+  bool trainable() const noexcept;
   int32_t num_copies() const noexcept { return dist_variable_num_copies(handle_); }
-  const char *copy_name(int32_t copy) const noexcept;  // Experimental.
+  const char *copy_name(int32_t copy) const noexcept;
   // The copy that a replica uses, as a view: for reading, and for that replica to write.
   tensor component(int32_t replica_id) const {
     dist_tensor view;
@@ -36,7 +36,7 @@ class variable_ref {
     return value::made([&](dist_value **out) { return dist_value_create_variable(handle_, out); });
   }
   // One line, for people and logs.
-  std::string describe() const;  // Experimental.
+  std::string describe() const;
 
  protected:
   dist_variable *handle_ = nullptr;
@@ -61,7 +61,7 @@ class variable : public variable_ref {
     using call = detail::callback<std::remove_reference_t<Fn>>;
     call once(initial);
     options.initial_user_data = &once;
-    options.initial_fn = [](dist_value **out, void *user_data) {
+    options.initial_fn = [](dist_strategy *, dist_value **out, void *user_data) {
       auto &self = call::of(user_data);
       return detail::shielded(self.thrown, -1, [&] { detail::hand_over(out, *self.fn); });
     };
@@ -110,18 +110,6 @@ inline void replica::assign(const variable_ref &variable, const const_tensor &gi
   dist::check(dist_replica_assign(handle_, variable.get(), how, &view, &c));
 }
 
-}  // namespace dist
-#endif  // DIST_HPP_VARIABLE_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VARIABLE_EXPERIMENTAL_HPP)
-#define DIST_HPP_VARIABLE_EXPERIMENTAL_HPP
-
-#include "replica.hpp"
-
-namespace dist {
-
 inline const char *variable_ref::class_name() const noexcept { return dist_variable_class(handle_); }
 
 inline int32_t variable_ref::synchronization() const noexcept {
@@ -135,17 +123,11 @@ inline bool variable_ref::trainable() const noexcept { return dist_variable_trai
 inline const char *variable_ref::copy_name(int32_t copy) const noexcept {
   return dist_variable_copy_name(handle_, copy);
 }
-inline variable_ref value::container() const noexcept { return variable_ref(dist_value_container(handle_)); }
 
 // ---- From outside ----------------------------------------------------------------------------------------
 
 inline void strategy_ref::scatter(const variable_ref &variable, int32_t how, const value &slices) const {
   check(dist_variable_scatter(handle_, variable.get(), how, slices.get()));
-}
-inline bool strategy_ref::created_in_scope(const value &variable) const {
-  int32_t created = 0;
-  check(dist_variable_created_in_scope(handle_, variable.get(), &created));
-  return created != 0;
 }
 inline const char *strategy_ref::variable_device(const variable_ref &variable, int32_t copy) const {
   const char *name = nullptr;
@@ -187,4 +169,5 @@ inline void replica::scatter(const variable_ref &variable, int32_t how, const va
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_VARIABLE_EXPERIMENTAL_HPP
+
+#endif  // DIST_HPP_VARIABLE_HPP

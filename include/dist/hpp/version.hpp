@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/version.hpp: version.h for C++: data that all replicas read, replaced while they run. All of it is
-// experimental.
+// dist/hpp/version.hpp: version.h for C++: data that all replicas read, replaced while they run.
 //
 //     dist::versions<model> models;
 //     models.publish(load("v1"));
@@ -12,15 +11,6 @@
 //     models.await(number);                         // v1 has been destroyed
 #ifndef DIST_HPP_VERSION_HPP
 #define DIST_HPP_VERSION_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_VERSION_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VERSION_EXPERIMENTAL_HPP)
-#define DIST_HPP_VERSION_EXPERIMENTAL_HPP
 
 #include <cstdint>
 #include <memory>
@@ -78,7 +68,7 @@ class versions {
   // The number of the latest version; 0 if there is none.
   int64_t latest() const noexcept { return dist_versions_latest(handle_); }
   // Waits until all versions before `number` have been destroyed.
-  void await(int64_t number, int64_t timeout_ns = -1) const {
+  void await(int64_t number, int64_t timeout_ns = DIST_NO_TIMEOUT) const {
     check(dist_versions_await(handle_, number, timeout_ns));
   }
   [[nodiscard]] dist_versions *get() const noexcept { return handle_; }
@@ -98,4 +88,4 @@ seen_version<Content> replica::version(const versions<Content> &of) const {
 
 }  // namespace dist
 
-#endif  // DIST_HPP_VERSION_EXPERIMENTAL_HPP
+#endif  // DIST_HPP_VERSION_HPP

@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/workers.hpp: workers.h for C++: networks between workers in one process, and re-forming after workers are
-// lost or join. All of it is experimental.
+// lost or join.
 #ifndef DIST_HPP_WORKERS_HPP
 #define DIST_HPP_WORKERS_HPP
 
-#include "error.hpp"
-
-#endif  // DIST_HPP_WORKERS_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_WORKERS_EXPERIMENTAL_HPP)
-#define DIST_HPP_WORKERS_EXPERIMENTAL_HPP
-
 #include <utility>
 
-#include "error.hpp"
 #include "strategy.hpp"
 
 namespace dist {
 
-// For dist_strategy_options.network, which retains it.
+// For dist_worker_options.network, which retains it.
 class network {
  public:
   explicit network(int32_t num_workers) { check(dist_network_create(num_workers, nullptr, &handle_)); }
@@ -57,4 +47,4 @@ inline bool strategy_ref::reform_due() const {
 
 }  // namespace dist
 
-#endif  // DIST_EXPERIMENTAL
+#endif  // DIST_HPP_WORKERS_HPP

@@ -15,8 +15,8 @@ static inline dist_batcher *batcher_of(dist_strategy *strategy, dist_batch_fn st
   return batcher;
 }
 
-static inline dist_work *join(dist_batcher *batcher, void *user_data, const dist_item_options *options) {
-  dist_work *work = NULL;
+static inline dist_request *join(dist_batcher *batcher, void *user_data, const dist_item_options *options) {
+  dist_request *work = NULL;
   assert_ok(dist_batcher_submit(batcher, user_data, options, &work));
   assert_non_null(work);
   return work;

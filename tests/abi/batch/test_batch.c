@@ -15,9 +15,9 @@ static void what_waits_is_answered_together(void **state) {
   options.max_items = 4;
   dist_batcher *batcher = batcher_of(strategy, note_step, &all, &options);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   int marks[10];
-  dist_work *works[10];
+  dist_request *works[10];
   for (int i = 0; i < 10; i++) {
     dist_item_options item = DIST_ITEM_OPTIONS_INIT;
     item.priority = i == 9 ? 1 : 0;
@@ -27,7 +27,7 @@ static void what_waits_is_answered_together(void **state) {
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
   for (int i = 0; i < 10; i++) {
-    assert_ptr_equal(dist_work_user_data(works[i]), &marks[i]);
+    assert_ptr_equal(dist_request_user_data(works[i]), &marks[i]);
     assert_int_equal(end_of(works[i]), DIST_OK);
   }
   /* The urgent one first, then as they came, four at a time. */
@@ -56,13 +56,13 @@ static void a_step_waits_for_others(void **state) {
   options.max_delay_ns = 500;
   dist_batcher *batcher = batcher_of(strategy, note_step, &all, &options);
   int marks[5];
-  dist_work *first = join(batcher, &marks[0], NULL);
-  dist_work *second = join(batcher, &marks[1], NULL);
+  dist_request *first = join(batcher, &marks[0], NULL);
+  dist_request *second = join(batcher, &marks[1], NULL);
   /* The instance is free, and time stands still. */
   for (int i = 0; i < 1000; i++) sched_yield();
   assert_count(batcher, 2, 0);
   /* A full step waits for nobody. */
-  dist_work *third = join(batcher, &marks[2], NULL);
+  dist_request *third = join(batcher, &marks[2], NULL);
   assert_int_equal(end_of(first), DIST_OK);
   assert_int_equal(end_of(second), DIST_OK);
   assert_int_equal(end_of(third), DIST_OK);
@@ -94,10 +94,10 @@ static void items_of_one_bucket(void **state) {
   options.num_buckets = COUNT_OF(buckets);
   dist_batcher *batcher = batcher_of(strategy, note_step, &all, &options);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   static const int64_t lengths[] = {0, 17, 16, 256, 64, 65, 1};
   static const int64_t buckets_of[] = {16, 64, 16, 256, 64, 256, 16};
-  dist_work *works[COUNT_OF(lengths)];
+  dist_request *works[COUNT_OF(lengths)];
   int64_t expected[COUNT_OF(lengths)];
   for (size_t i = 0; i < COUNT_OF(lengths); i++) {
     dist_item_options item = DIST_ITEM_OPTIONS_INIT;
@@ -105,7 +105,7 @@ static void items_of_one_bucket(void **state) {
     expected[i] = buckets_of[i];
     works[i] = join(batcher, &expected[i], &item);
   }
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   dist_item_options item = DIST_ITEM_OPTIONS_INIT;
   item.length = 257;
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT,
@@ -138,7 +138,7 @@ static void items_join_and_leave(void **state) {
     dist_batcher *batcher = batcher_of(strategy, decode, &d, &options);
     enum { N = 60 };
     sentence sentences[N];
-    dist_work *works[N];
+    dist_request *works[N];
     for (int i = 0; i < N; i++) {
       sentences[i] = (sentence){.length = 1 + (i * 7) % 23};
       works[i] = join(batcher, &sentences[i], NULL);
@@ -168,16 +168,16 @@ static void a_long_item_holds_up_nobody(void **state) {
   options.free_state = free_cache;
   dist_batcher *batcher = batcher_of(strategy, decode, &d, &options);
   sentence endless = {.length = INT32_MAX}, brief = {.length = 3}, next = {.length = 2};
-  dist_work *forever = join(batcher, &endless, NULL);
+  dist_request *forever = join(batcher, &endless, NULL);
   assert_int_equal(end_of(join(batcher, &brief, NULL)), DIST_OK);
   assert_int_equal(end_of(join(batcher, &next, NULL)), DIST_OK);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   atomic_int count = 0;
   assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
   assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "1 items have not completed");
-  assert_ok(dist_work_cancel(forever));
-  assert_fails(dist_work_wait(forever, -1), DIST_CANCELLED, "dist_work_cancel()");
-  dist_work_destroy(forever);
+  assert_ok(dist_request_cancel(forever));
+  assert_fails(dist_request_wait(forever, -1), DIST_CANCELLED, "dist_request_cancel()");
+  dist_request_destroy(forever);
   assert_int_equal(atomic_load(&d.caches), 0);
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
@@ -194,10 +194,10 @@ static void a_budget_of_bytes(void **state) {
   options.free_state = free_cache;
   dist_batcher *batcher = batcher_of(strategy, decode, &d, &options);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   enum { N = 12 };
   sentence sentences[N];
-  dist_work *works[N];
+  dist_request *works[N];
   dist_item_options item = DIST_ITEM_OPTIONS_INIT;
   for (int i = 0; i < N; i++) {
     sentences[i] = (sentence){.length = 5};
@@ -209,7 +209,7 @@ static void a_budget_of_bytes(void **state) {
   for (int i = 0; i < N; i++) assert_int_equal(end_of(works[i]), DIST_OK);
   assert_int_equal(atomic_load(&d.largest), 2);
   item.bytes = 101;
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "at most 100");
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
@@ -258,9 +258,9 @@ static void what_is_refused(void **state) {
   options.max_waiting = 2;
   batcher = batcher_of(strategy, note_step, &all, &options);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
-  dist_work *works[2] = {join(batcher, NULL, NULL), join(batcher, NULL, NULL)};
-  dist_work *none = NULL;
+  dist_request *holder = hold_only(strategy, &h);
+  dist_request *works[2] = {join(batcher, NULL, NULL), join(batcher, NULL, NULL)};
+  dist_request *none = NULL;
   assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED,
                "2 items are waiting");
   dist_item_options item = DIST_ITEM_OPTIONS_INIT;
@@ -275,8 +275,8 @@ static void what_is_refused(void **state) {
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "bytes is -1");
   assert_null(none);
   void *result = NULL;
-  assert_fails(dist_work_take(holder, 0, &result), DIST_FAILED_PRECONDITION, "no partial results");
-  assert_fails(dist_work_take(NULL, 0, &result), DIST_INVALID_ARGUMENT, "work");
+  assert_fails(dist_request_take(holder, 0, &result), DIST_FAILED_PRECONDITION, "no partial results");
+  assert_fails(dist_request_take(NULL, 0, &result), DIST_INVALID_ARGUMENT, "request");
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(works[i]), DIST_OK);

@@ -48,7 +48,7 @@ static void partial_results_in_order(void **state) {
   dist_batcher *batcher = batcher_of(strategy, emit_numbers, NULL, &options);
   enum { N = 6 };
   stream streams[N];
-  dist_work *works[N];
+  dist_request *works[N];
   for (int i = 0; i < N; i++) {
     streams[i] = (stream){0, 20 + i};
     works[i] = join(batcher, &streams[i], NULL);
@@ -57,13 +57,13 @@ static void partial_results_in_order(void **state) {
   for (int i = N - 1; i >= 0; i--) {
     for (int64_t k = 0; k < 20 + i; k++) {
       void *result = NULL;
-      assert_ok(dist_work_take(works[i], -1, &result));
+      assert_ok(dist_request_take(works[i], -1, &result));
       assert_non_null(result);
       assert_int_equal(*(int64_t *)result, k);
       free(result);
     }
     void *none = &none;
-    assert_ok(dist_work_take(works[i], -1, &none));
+    assert_ok(dist_request_take(works[i], -1, &none));
     assert_null(none);
     assert_int_equal(end_of(works[i]), DIST_OK);
     assert_healthy(DIST_THREADS_LIBRARY, strategy);
@@ -71,11 +71,11 @@ static void partial_results_in_order(void **state) {
   /* What nobody takes is given back. */
   atomic_store(&freed, 0);
   stream left = {0, 100};
-  dist_work *work = join(batcher, &left, NULL);
+  dist_request *work = join(batcher, &left, NULL);
   void *first = NULL;
-  assert_ok(dist_work_take(work, -1, &first));
+  assert_ok(dist_request_take(work, -1, &first));
   free(first);
-  assert_ok(dist_work_cancel(work));
+  assert_ok(dist_request_cancel(work));
   assert_int_equal(end_of(work), DIST_CANCELLED);
   assert_ok(dist_batcher_destroy(batcher));
   assert_int_equal(atomic_load(&freed) + 1, left.next);
@@ -103,13 +103,13 @@ static void partial_results_by_completions(void **state) {
     assert_ok(dist_batcher_submit(batcher, &streams[i], &item, NULL));
   }
   while (ended < N) {
-    dist_work *work = NULL;
+    dist_request *work = NULL;
     assert_ok(dist_completions_next(completions, -1, &work));
-    const int64_t which = (stream *)dist_work_user_data(work) - streams;
+    const int64_t which = (stream *)dist_request_user_data(work) - streams;
     int32_t done = 0;
-    assert_ok(dist_work_test(work, &done));
+    assert_ok(dist_request_test(work, &done));
     for (void *result = NULL;;) {
-      assert_ok(dist_work_take(work, 0, &result));
+      assert_ok(dist_request_take(work, 0, &result));
       if (result == NULL) break;
       assert_int_equal(*(int64_t *)result, taken[which]);
       taken[which]++;
@@ -117,10 +117,10 @@ static void partial_results_by_completions(void **state) {
     }
     /* It arrives once more with its end, if that was after the look. */
     if (done) ended++;
-    dist_work_destroy(work);
+    dist_request_destroy(work);
   }
   for (int i = 0; i < N; i++) assert_int_equal(taken[i], 30);
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   assert_ok(dist_completions_next(completions, 0, &none));
   assert_null(none);
   assert_ok(dist_batcher_destroy(batcher));
@@ -144,19 +144,20 @@ static void only_the_last_arrival_reports_the_end(void **state) {
   enum { N = 5, MOST = 2 * N };
   for (int with_handle = 0; with_handle < 2; with_handle++) {
     stream numbers = {0, N};
-    dist_work *own = NULL;
+    dist_request *own = NULL;
     assert_ok(dist_batcher_submit(batcher, &numbers, &item, with_handle ? &own : NULL));
-    dist_work *arrivals[MOST];
+    dist_request *arrivals[MOST];
     int count = 0, taken = 0;
     for (int32_t done = 0; !done;) {
       assert_in_range(count, 0, MOST - 1);
       assert_ok(dist_completions_next(completions, -1, &arrivals[count]));
-      assert_ptr_equal(dist_work_user_data(arrivals[count]), &numbers);
-      for (void *result = NULL; dist_work_take(arrivals[count], 0, &result) == DIST_OK && result != NULL;) {
+      assert_ptr_equal(dist_request_user_data(arrivals[count]), &numbers);
+      for (void *result = NULL;
+           dist_request_take(arrivals[count], 0, &result) == DIST_OK && result != NULL;) {
         assert_int_equal(*(int64_t *)result, taken++);
         free(result);
       }
-      assert_ok(dist_work_test(arrivals[count++], &done));
+      assert_ok(dist_request_test(arrivals[count++], &done));
     }
     assert_int_equal(taken, N);
     assert_in_range(count, 2, MOST);
@@ -164,17 +165,17 @@ static void only_the_last_arrival_reports_the_end(void **state) {
       int32_t done = -1;
       size_t which = 9;
       void *result = &done;
-      assert_ok(dist_work_test(arrivals[i], &done));
+      assert_ok(dist_request_test(arrivals[i], &done));
       assert_int_equal(done, i == count - 1);
-      assert_ok(dist_work_wait(arrivals[i], -1));
-      assert_ok(dist_work_wait_any(&arrivals[i], (size_t)(count - i), -1, &which));
+      assert_ok(dist_request_wait(arrivals[i], -1));
+      assert_ok(dist_request_wait_any(&arrivals[i], (size_t)(count - i), -1, &which));
       assert_int_equal(which, 0);
-      assert_ok(dist_work_take(arrivals[i], -1, &result));
+      assert_ok(dist_request_take(arrivals[i], -1, &result));
       assert_null(result);
-      assert_ok(dist_work_cancel(arrivals[i]));
+      assert_ok(dist_request_cancel(arrivals[i]));
     }
     if (with_handle) assert_int_equal(end_of(own), DIST_OK);
-    for (int i = 0; i < count; i++) dist_work_destroy(arrivals[i]);
+    for (int i = 0; i < count; i++) dist_request_destroy(arrivals[i]);
   }
   assert_ok(dist_batcher_destroy(batcher));
   dist_completions_destroy(completions);
@@ -189,17 +190,17 @@ typedef struct drained {
 static void *drain(void *argument) {
   drained *all = argument;
   while (atomic_load(&all->left) > 0) {
-    dist_work *work = NULL;
+    dist_request *work = NULL;
     int32_t done = 0;
     void *result = NULL;
     if (dist_completions_next(all->completions, 1000000, &work) != DIST_OK) atomic_fetch_add(&all->lost, 1);
     if (work == NULL) continue;
-    while (dist_work_take(work, 0, &result) == DIST_OK && result != NULL) free(result);
-    if (dist_work_test(work, &done) != DIST_OK || done) {
-      stream *const numbers = dist_work_user_data(work);
+    while (dist_request_take(work, 0, &result) == DIST_OK && result != NULL) free(result);
+    if (dist_request_test(work, &done) != DIST_OK || done) {
+      stream *const numbers = dist_request_user_data(work);
       if (atomic_fetch_add(&all->ends[numbers->length - 1], 1) == 0) atomic_fetch_sub(&all->left, 1);
     }
-    dist_work_destroy(work);
+    dist_request_destroy(work);
   }
   return NULL;
 }
@@ -227,7 +228,7 @@ static void threads_that_drain_one_queue_see_each_end_once(void **state) {
   for (size_t i = 0; i < COUNT_OF(threads); i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   assert_int_equal(atomic_load(&all.lost), 0);
   for (size_t i = 0; i < COUNT_OF(streams); i++) assert_int_equal(atomic_load(&all.ends[i]), 1);
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   assert_ok(dist_completions_next(all.completions, 0, &none));
   assert_null(none);
   assert_ok(dist_batcher_destroy(batcher));
@@ -250,14 +251,14 @@ static void a_step_that_fails(void **state) {
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
   dist_batcher *batcher = batcher_of(strategy, fail_step, NULL, NULL);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   int mark;
-  dist_work *good = join(batcher, &mark, NULL), *bad = join(batcher, NULL, NULL);
+  dist_request *good = join(batcher, &mark, NULL), *bad = join(batcher, NULL, NULL);
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
   assert_int_equal(end_of(good), DIST_OK);
-  assert_fails(dist_work_wait(bad, -1), DIST_DATA_LOSS, "the engine has failed");
-  dist_work_destroy(bad);
+  assert_fails(dist_request_wait(bad, -1), DIST_DATA_LOSS, "the engine has failed");
+  dist_request_destroy(bad);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
@@ -273,9 +274,9 @@ static void a_thread_that_ends_in_a_step(void **state) {
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
   dist_batcher *batcher = batcher_of(strategy, end_step_thread, NULL, NULL);
   for (int i = 0; i < 3; i++) {
-    dist_work *work = join(batcher, NULL, NULL);
-    assert_fails(dist_work_wait(work, -1), DIST_FAILED_PRECONDITION, "thread ended inside");
-    dist_work_destroy(work);
+    dist_request *work = join(batcher, NULL, NULL);
+    assert_fails(dist_request_wait(work, -1), DIST_FAILED_PRECONDITION, "thread ended inside");
+    dist_request_destroy(work);
   }
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));
@@ -294,19 +295,19 @@ static void deadlines_of_items(void **state) {
   item.timeout_ns = 500;
   sentence endless = {.length = INT32_MAX}, waiting = {.length = 1};
   /* In one step after another. */
-  dist_work *work = join(batcher, &endless, &item);
+  dist_request *work = join(batcher, &endless, &item);
   while (atomic_load(&d.steps) < 3) sched_yield();
   atomic_store(&clock.now_ns, 1500);
-  assert_fails(dist_work_wait(work, -1), DIST_DEADLINE_EXCEEDED, "deadline");
-  dist_work_destroy(work);
+  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "deadline");
+  dist_request_destroy(work);
   assert_int_equal(atomic_load(&d.caches), 0);
   /* And before any. */
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   work = join(batcher, &waiting, &item);
   atomic_store(&clock.now_ns, 2000);
-  assert_fails(dist_work_wait(work, -1), DIST_DEADLINE_EXCEEDED, "before a step had it");
-  dist_work_destroy(work);
+  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "before a step had it");
+  dist_request_destroy(work);
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
   assert_ok(dist_batcher_destroy(batcher));
@@ -323,14 +324,14 @@ static void closing_ends_items(void **state) {
   dist_batcher *batcher = batcher_of(strategy, decode, &d, &options);
   enum { N = 20 };
   sentence sentences[N];
-  dist_work *works[N];
+  dist_request *works[N];
   for (int i = 0; i < N; i++) {
     sentences[i] = (sentence){.length = 50};
     works[i] = join(batcher, &sentences[i], NULL);
   }
   assert_ok(dist_instances_close(strategy, -1));
   for (int i = 0; i < N; i++) assert_int_equal(end_of(works[i]), DIST_OK);
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_UNAVAILABLE, "dist_batcher_submit()");
   assert_ok(dist_instances_open(strategy, NULL));
   for (int i = 0; i < N; i++) {
@@ -340,7 +341,7 @@ static void closing_ends_items(void **state) {
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "have not completed");
   assert_fails(dist_instances_close(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED, "did not complete");
   for (int i = 0; i < N; i += 2)
-    assert_fails(dist_work_wait(works[i], -1), DIST_CANCELLED, "dist_instances_close()");
+    assert_fails(dist_request_wait(works[i], -1), DIST_CANCELLED, "dist_instances_close()");
   for (int i = 0; i < N; i++) (void)end_of(works[i]);
   assert_int_equal(atomic_load(&d.caches), 0);
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "still has batchers");
@@ -385,18 +386,18 @@ static void *storm_main(void *argument) {
     if (draw(self, 3) == 0) item.timeout_ns = 1 + (int64_t)draw(self, 200) * 1000;
     dist_cancel *cancel = NULL;
     if (draw(self, 3) == 0 && dist_cancel_create(NULL, &cancel) == DIST_OK) item.cancel = cancel;
-    dist_work *work = NULL;
+    dist_request *work = NULL;
     const dist_status status = dist_batcher_submit(s->batcher, &own, &item, &work);
     if (status == DIST_OK) {
       atomic_fetch_add(&s->accepted, 1);
       if (cancel != NULL && draw(self, 2) == 0) (void)!dist_cancel_signal(cancel, "the storm");
-      if (draw(self, 4) == 0) (void)!dist_work_cancel(work);
-      const dist_status ended = dist_work_wait(work, -1);
+      if (draw(self, 4) == 0) (void)!dist_request_cancel(work);
+      const dist_status ended = dist_request_wait(work, -1);
       if (ended != DIST_OK && ended != DIST_CANCELLED && ended != DIST_DEADLINE_EXCEEDED)
         atomic_fetch_add(&s->bad, 1);
       if (ended == DIST_OK && own.done != own.length) atomic_fetch_add(&s->bad, 1);
       if (own.wrong != 0) atomic_fetch_add(&s->bad, 1);
-      dist_work_destroy(work);
+      dist_request_destroy(work);
       atomic_fetch_add(&s->waited, 1);
     } else if (status != DIST_RESOURCE_EXHAUSTED) {
       atomic_fetch_add(&s->bad, 1);

@@ -44,13 +44,13 @@ static void how_many_and_how_they_end(void **state) {
   dist_batcher *batcher = batcher_of(strategy, end_each, NULL, &options);
   expect_number(strategy, "dist_items_accepted_total", 0, 0);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   int mark;
   dist_item_options bounded = DIST_ITEM_OPTIONS_INIT;
   bounded.timeout_ns = 1000;
-  dist_work *works[8];
+  dist_request *works[8];
   for (int i = 0; i < 8; i++) works[i] = join(batcher, i < 2 ? &mark : NULL, i == 7 ? &bounded : NULL);
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   assert_fails(dist_batcher_submit(batcher, NULL, NULL, &none), DIST_RESOURCE_EXHAUSTED,
                "8 items are waiting");
   expect_number(strategy, "dist_items_waiting", 0, 8);
@@ -59,7 +59,7 @@ static void how_many_and_how_they_end(void **state) {
   expect_labelled(strategy, "dist_items_refused_total", "reason=\"full\"", 1);
   expect_labelled(strategy, "dist_items_refused_total", "reason=\"other\"", 0);
   /* Two never are in a step. */
-  assert_ok(dist_work_cancel(works[6]));
+  assert_ok(dist_request_cancel(works[6]));
   assert_int_equal(end_of(works[6]), DIST_CANCELLED);
   atomic_store(&clock.now_ns, 10000);
   assert_int_equal(end_of(works[7]), DIST_DEADLINE_EXCEEDED);
@@ -105,8 +105,8 @@ static void how_many_a_step_has(void **state) {
   static const int counts[] = {13, 1};
   for (size_t k = 0; k < COUNT_OF(counts); k++) {
     held h = HELD_INIT;
-    dist_work *holder = hold_only(strategy, &h);
-    dist_work *works[13];
+    dist_request *holder = hold_only(strategy, &h);
+    dist_request *works[13];
     for (int i = 0; i < counts[k]; i++) works[i] = join(batcher, NULL, NULL);
     gate_add(&h.released);
     assert_int_equal(end_of(holder), DIST_OK);
@@ -155,9 +155,9 @@ static void no_time_is_shown_shorter(void **state) {
   options.max_items = 1;
   held h = HELD_INIT;
   dist_batcher *batcher = batcher_of(strategy, end_each, &h, &options);
-  dist_work *first = join(batcher, NULL, NULL);
+  dist_request *first = join(batcher, NULL, NULL);
   gate_await(&h.inside, 1);
-  dist_work *second = join(batcher, NULL, NULL);
+  dist_request *second = join(batcher, NULL, NULL);
   for (const int64_t start = steady_ns(); steady_ns() - start < 3000000;) sched_yield();
   gate_add(&h.released);
   assert_int_equal(end_of(first), DIST_OK);

@@ -135,21 +135,21 @@ static void await_value(atomic_int *count, int value) {
 }
 
 /* Time goes on until it has ended. */
-static void pass_until_end(stepping_clock *clock, dist_work *work) {
+static void pass_until_end(stepping_clock *clock, dist_request *work) {
   int32_t done = 0;
-  while (dist_work_test(work, &done) == DIST_OK && !done) {
+  while (dist_request_test(work, &done) == DIST_OK && !done) {
     atomic_fetch_add(&clock->now_ns, LONG_NS);
     sched_yield();
   }
 }
 
-static void assert_left(dist_work *work, dist_status status, const char *words) {
-  assert_fails(dist_work_wait(work, -1), status, words);
+static void assert_left(dist_request *work, dist_status status, const char *words) {
+  assert_fails(dist_request_wait(work, -1), status, words);
   assert_has(dist_last_error(), "which got another thread");
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_ok(dist_last_error_info(&info));
   assert_true(info.replica == 0 || info.replica == 1);
-  dist_work_destroy(work);
+  dist_request_destroy(work);
 }
 
 /* ---- How it goes ---- */
@@ -166,7 +166,7 @@ static void check_stuck(enum way way, int exits) {
   dist_batcher *batcher = engine_batcher(strategy, &e, 3);
   /* All three on one instance. */
   held h = HELD_INIT;
-  dist_work *holders[2];
+  dist_request *holders[2];
   for (int i = 0; i < 2; i++) holders[i] = submit(strategy, hold_here, &h, NULL);
   gate_await(&h.inside, 2);
   member to_end = {.of = &e, .stops = 1}, peer = {.of = &e, .stops = 1}, full = {.of = &e, .emits = 1};
@@ -175,8 +175,8 @@ static void check_stuck(enum way way, int exits) {
   if (way == BY_DEADLINE) item.timeout_ns = DEADLINE_NS;
   if (way == BY_OBJECT) assert_ok(dist_cancel_create(NULL, &cancel));
   item.cancel = cancel;
-  dist_work *kept = join(batcher, &full, NULL), *told = join(batcher, &to_end, &item),
-            *other = join(batcher, &peer, NULL);
+  dist_request *kept = join(batcher, &full, NULL), *told = join(batcher, &to_end, &item),
+               *other = join(batcher, &peer, NULL);
   gate_add(&h.released);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(holders[i]), DIST_OK);
   await_value(&full.done, 2);
@@ -190,18 +190,18 @@ static void check_stuck(enum way way, int exits) {
     for (int i = 0; i < 100; i++) sched_yield();
     expect_sample(strategy, "dist_instances_replaced_total", 0);
   }
-  if (way == BY_WORK) assert_ok(dist_work_cancel(told));
+  if (way == BY_WORK) assert_ok(dist_request_cancel(told));
   if (way == BY_OBJECT) assert_ok(dist_cancel_signal(cancel, "no longer needed"));
   pass_until_end(&clock, told);
   const char *const words = way == BY_DEADLINE ? "the item's deadline of"
-                            : way == BY_WORK   ? "the item was cancelled: dist_work_cancel()"
+                            : way == BY_WORK   ? "the item was cancelled: dist_request_cancel()"
                                                : "the item was cancelled: no longer needed";
   assert_left(told, way == BY_DEADLINE ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED, words);
   assert_left(other, DIST_UNAVAILABLE, "an item of the step was to end");
   /* What it gave before can be taken. */
   for (int i = 0; i < 3; i++) {
     void *result = NULL;
-    assert_ok(dist_work_take(kept, 0, &result));
+    assert_ok(dist_request_take(kept, 0, &result));
     assert_ptr_equal(result, i < 2 ? &full : NULL);
   }
   assert_left(kept, DIST_UNAVAILABLE, "an item of the step was to end");
@@ -217,7 +217,7 @@ static void check_stuck(enum way way, int exits) {
     assert_int_equal(atomic_load(&brief.done), 3);
   }
   pair p = {GATE_INIT};
-  dist_work *works[2];
+  dist_request *works[2];
   for (int i = 0; i < 2; i++) works[i] = submit(strategy, meet, &p, NULL);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(works[i]), DIST_OK);
   /* The states are the step's until it comes back. */
@@ -260,7 +260,7 @@ static void replacements_are_bounded(void **state) {
   for (int i = 0; i <= MOST; i++) {
     members[i] = (member){.of = e, .stops = 1};
     atomic_store(&e->stuck_now, 1);
-    dist_work *work = join(batcher, &members[i], &item);
+    dist_request *work = join(batcher, &members[i], &item);
     gate_await(&e->at.inside, i + 1);
     atomic_fetch_add(&clock.now_ns, LONG_NS);
     if (i == MOST) {
@@ -295,16 +295,16 @@ static void items_of_an_instance_whose_request_is_stuck(void **state) {
   open_instances(strategy, &e, 0);
   dist_batcher *first = engine_batcher(strategy, &e, 4), *second = engine_batcher(strategy, &e, 4);
   member full[2] = {{.of = &e, .emits = 1}, {.of = &e, .emits = 1}};
-  dist_work *kept[2] = {join(first, &full[0], NULL), join(second, &full[1], NULL)};
+  dist_request *kept[2] = {join(first, &full[0], NULL), join(second, &full[1], NULL)};
   for (int i = 0; i < 2; i++) await_value(&full[i].done, 2);
   held h = HELD_INIT;
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.timeout_ns = DEADLINE_NS;
-  dist_work *work = submit(strategy, hold_here, &h, &options);
+  dist_request *work = submit(strategy, hold_here, &h, &options);
   gate_await(&h.inside, 1);
   atomic_fetch_add(&clock.now_ns, LONG_NS);
-  assert_fails(dist_work_wait(work, -1), DIST_DEADLINE_EXCEEDED, "another thread");
-  dist_work_destroy(work);
+  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "another thread");
+  dist_request_destroy(work);
   for (int i = 0; i < 2; i++) assert_left(kept[i], DIST_UNAVAILABLE, "the request's deadline of");
   assert_int_equal(atomic_load(&e.item_states), 2);
   member brief = {.of = &e, .steps = 2};
@@ -344,14 +344,17 @@ static void all_ends_before_it(void **state) {
   for (int shut_down = 0; shut_down < 2; shut_down++) {
     atomic_store(&clock.now_ns, 1000);
     dist_strategy_options with = by_clock(&clock, 2, DIST_THREADS_LIBRARY);
-    with.allocator = refusing(&memory);
+    dist_host_options host = DIST_HOST_OPTIONS_INIT;
+    if (with.host != NULL) host = *with.host;
+    with.host = &host;
+    host.allocator = refusing(&memory);
     dist_strategy *strategy = strategy_with(with);
     engine e = {.at = HELD_INIT};
     open_instances(strategy, &e, 0);
     dist_batcher *batcher = engine_batcher(strategy, &e, 4);
     member stops = {.of = &e, .stops = 1};
     atomic_store(&e.stuck_now, 1);
-    dist_work *work = join(batcher, &stops, NULL);
+    dist_request *work = join(batcher, &stops, NULL);
     gate_await(&e.at.inside, 1);
     /* Draining, it is told to end, and then left alone. */
     closing c = {.strategy = strategy};
@@ -364,9 +367,9 @@ static void all_ends_before_it(void **state) {
     pthread_join(closer, NULL);
     assert_int_equal(c.status, DIST_DEADLINE_EXCEEDED);
     pass_until_end(&clock, work);
-    assert_fails(dist_work_wait(work, -1), DIST_CANCELLED, "another thread");
-    assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "still has works of items");
-    dist_work_destroy(work);
+    assert_fails(dist_request_wait(work, -1), DIST_CANCELLED, "another thread");
+    assert_fails(dist_batcher_destroy(batcher), DIST_FAILED_PRECONDITION, "still has items");
+    dist_request_destroy(work);
     assert_ok(dist_batcher_destroy(batcher));
     if (shut_down) {
       assert_ok(dist_strategy_shutdown(strategy, -1));
@@ -440,14 +443,14 @@ static void one_that_says_something_to_the_last(void **state) {
     item.completions = round % 3 == 0 ? NULL : completions;
     item.timeout_ns = DEADLINE_NS;
     const int marks = 0;
-    dist_work *works[ITEMS] = {NULL};
+    dist_request *works[ITEMS] = {NULL};
     for (int i = 0; i < ITEMS; i++) {
-      dist_work **out = round % 3 == 0 ? &works[i] : NULL;
+      dist_request **out = round % 3 == 0 ? &works[i] : NULL;
       assert_ok(dist_batcher_submit(batcher, (void *)&marks, &item, out));
     }
     for (int ended = 0; ended < ITEMS;) {
       atomic_fetch_add(&clock.now_ns, 700);
-      dist_work *work = NULL;
+      dist_request *work = NULL;
       int32_t done = 0;
       if (round % 3 == 0) {
         work = works[ended];
@@ -455,12 +458,12 @@ static void one_that_says_something_to_the_last(void **state) {
         assert_ok(dist_completions_next(completions, 0, &work));
         if (work == NULL) continue;
       }
-      done = dist_work_test(work, &done) != DIST_OK || done;
-      for (void *result = NULL; dist_work_take(work, 0, &result) == DIST_OK && result != NULL; taken++)
+      done = dist_request_test(work, &done) != DIST_OK || done;
+      for (void *result = NULL; dist_request_take(work, 0, &result) == DIST_OK && result != NULL; taken++)
         free(result);
-      if (done) assert_int_equal(dist_work_wait(work, 0), DIST_DEADLINE_EXCEEDED);
+      if (done) assert_int_equal(dist_request_wait(work, DIST_NO_TIMEOUT), DIST_DEADLINE_EXCEEDED);
       ended += done;
-      if (done || round % 3 != 0) dist_work_destroy(work);
+      if (done || round % 3 != 0) dist_request_destroy(work);
     }
   }
   while (atomic_load(&t.left) != atomic_load(&t.inside)) sched_yield();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strategies that share a budget, and what dist_explain() prints about it.
+ * Strategies that share a budget, and what dist_strategy_explain() prints about it.
  */
 #ifndef TESTS_ABI_BUDGET_SUPPORT_H
 #define TESTS_ABI_BUDGET_SUPPORT_H
@@ -15,18 +15,22 @@ static inline dist_budget *budget_of(int32_t threads) {
 
 static inline dist_strategy *sharing(dist_budget *budget, int32_t replicas, int32_t threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = replicas;
   options.threads = threads;
   options.timeout_ns = -1;
-  options.budget = budget;
+  cpu.budget = budget;
   return strategy_with(options);
 }
 
 static inline dist_strategy *sharing_plain(dist_budget *budget) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.kind = DIST_STRATEGY_DEFAULT;
   options.timeout_ns = -1;
-  options.budget = budget;
+  cpu.budget = budget;
   return strategy_with(options);
 }
 
@@ -42,7 +46,7 @@ typedef struct budget_state {
 
 static inline budget_state state_of(dist_strategy *strategy) {
   char text[8192] = "";
-  assert_ok(dist_explain(strategy, collect, text));
+  assert_ok(dist_strategy_explain(strategy, collect, text));
   const char *line = strstr(text, "\n  budget: ");
   assert_non_null(line);
   budget_state s;

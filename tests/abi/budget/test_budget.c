@@ -86,7 +86,7 @@ static void requests_count_one_each(void **state) {
   dist_strategy *a = sharing(budget, 2, DIST_THREADS_LIBRARY), *b = sharing(budget, 2, DIST_THREADS_LIBRARY);
   dist_budget_destroy(budget);
   crowd c = {0, 0};
-  dist_work *works[100];
+  dist_request *works[100];
   assert_ok(dist_instances_open(a, NULL));
   assert_ok(dist_instances_open(b, NULL));
   held h[3] = {HELD_INIT, HELD_INIT, HELD_INIT};
@@ -142,12 +142,12 @@ static void a_run_is_not_starved_by_requests(void **state) {
   dist_budget_destroy(budget);
   const int two = state_of(runs).units == 2; /* not on one CPU */
   held h = HELD_INIT;
-  dist_work *first = two ? hold_only(requests, &h) : NULL;
+  dist_request *first = two ? hold_only(requests, &h) : NULL;
   if (two) {
     runner run = {.strategy = runs, .fn = run_comes};
     run_apart(&run);
     await_waiting(runs, 1);
-    dist_work *later = submit(requests, request_comes, NULL, NULL); /* a thread is free */
+    dist_request *later = submit(requests, request_comes, NULL, NULL); /* a thread is free */
     await_waiting(runs, 2);
     assert_int_equal(atomic_load(&turns.next), 0);
     gate_add(&h.released);
@@ -198,7 +198,7 @@ static void deadlines_end_waits(void **state) {
   assert_has(dist_last_error(), "1 are in use");
   dist_submit_options submitted = DIST_SUBMIT_OPTIONS_INIT;
   submitted.timeout_ns = 1000000;
-  dist_work *work = submit(p.waiting, do_nothing, NULL, &submitted);
+  dist_request *work = submit(p.waiting, do_nothing, NULL, &submitted);
   assert_int_equal(end_of(work), DIST_DEADLINE_EXCEEDED);
   let_go(&p);
   assert_healthy(DIST_THREADS_LIBRARY, p.waiting);
@@ -221,7 +221,7 @@ static void a_run_after_steps_waits(void **state) {
   one.max_items = 1;
   dist_batcher *batcher = NULL;
   assert_ok(dist_batcher_create(waiting, hold_step, &steps, &one, &batcher));
-  dist_work *works[4];
+  dist_request *works[4];
   for (int i = 0; i < 4; i++) assert_ok(dist_batcher_submit(batcher, NULL, NULL, &works[i]));
   gate_add(&steps.released); /* steps begin while items wait and the other instance is empty */
   for (int i = 0; i < 4; i++) assert_int_equal(end_of(works[i]), DIST_OK);
@@ -269,25 +269,25 @@ static void requests_are_cancelled_in_their_wait(void **state) {
   assert_ok(dist_cancel_create(NULL, &cancel));
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.cancel = cancel;
-  dist_work *by_object = submit(p.waiting, do_nothing, NULL, &options),
-            *by_work = submit(p.waiting, do_nothing, NULL, NULL);
+  dist_request *by_object = submit(p.waiting, do_nothing, NULL, &options),
+               *by_work = submit(p.waiting, do_nothing, NULL, NULL);
   await_waiting(p.holding, 2);
-  assert_ok(dist_work_cancel(by_work));
-  assert_fails(dist_work_wait(by_work, -1), DIST_CANCELLED, "before it started: dist_work_cancel()");
+  assert_ok(dist_request_cancel(by_work));
+  assert_fails(dist_request_wait(by_work, -1), DIST_CANCELLED, "before it started: dist_request_cancel()");
   assert_ok(dist_cancel_signal(cancel, "enough"));
-  assert_fails(dist_work_wait(by_object, -1), DIST_CANCELLED, "enough");
-  dist_work_destroy(by_work);
-  dist_work_destroy(by_object);
+  assert_fails(dist_request_wait(by_object, -1), DIST_CANCELLED, "enough");
+  dist_request_destroy(by_work);
+  dist_request_destroy(by_object);
   dist_cancel_destroy(cancel);
   /* And while they are cancelled as they begin to wait. */
   for (int i = 0; i < 300; i++) {
-    dist_work *work = submit(p.waiting, do_nothing, NULL, NULL);
+    dist_request *work = submit(p.waiting, do_nothing, NULL, NULL);
     for (int k = 0; k < i % 7; k++) sched_yield();
-    assert_ok(dist_work_cancel(work));
+    assert_ok(dist_request_cancel(work));
     assert_int_equal(end_of(work), DIST_CANCELLED);
   }
   /* Those that wait as the instances close. */
-  dist_work *late = submit(p.waiting, do_nothing, NULL, NULL);
+  dist_request *late = submit(p.waiting, do_nothing, NULL, NULL);
   assert_int_equal(dist_instances_close(p.waiting, 1000000), DIST_DEADLINE_EXCEEDED);
   assert_int_equal(end_of(late), DIST_CANCELLED);
   let_go(&p);
@@ -310,7 +310,7 @@ static void shutdown_ends_waits(void **state) {
     }
     await_waiting(p.holding, 1);
     assert_fails(dist_strategy_destroy(p.waiting), DIST_FAILED_PRECONDITION, "a run is in progress");
-    dist_work *work = i % 2 == 0 ? NULL : submit(p.waiting, do_nothing, NULL, NULL);
+    dist_request *work = i % 2 == 0 ? NULL : submit(p.waiting, do_nothing, NULL, NULL);
     assert_ok(dist_strategy_shutdown(p.waiting, -1));
     for (int k = 0; k < 2; k++) assert_int_equal(end_of_run(&runs[k]), DIST_CANCELLED);
     if (work != NULL) assert_int_equal(end_of(work), DIST_CANCELLED);
@@ -344,7 +344,7 @@ static void whatever_ends_them_units_come_back(void **state) {
     run_apart(&ends);
     pthread_join(ends.thread, NULL);
     assert_healthy(DIST_THREADS_LIBRARY, library); /* has new threads */
-    dist_work *work = submit(library, end_thread, NULL, NULL);
+    dist_request *work = submit(library, end_thread, NULL, NULL);
     assert_int_equal(end_of(work), DIST_FAILED_PRECONDITION);
     /* One that returns at its deadline, while its functions are inside. */
     held h = HELD_INIT;
@@ -409,13 +409,15 @@ static void a_childs_budget_is_its_own(void **state) {
   const pid_t child = fork();
   if (child == 0) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-    options.budget = budget;
+    dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+    options.cpu = &cpu;
+    cpu.budget = budget;
     dist_strategy *strategy = NULL;
     const int refused = dist_strategy_create(&options, &strategy) == DIST_FAILED_PRECONDITION;
     dist_budget_destroy(budget);
     dist_budget *own = NULL;
     const int made = dist_budget_create(NULL, 1, &own) == DIST_OK;
-    options.budget = own;
+    cpu.budget = own;
     const int works = dist_strategy_create(&options, &strategy) == DIST_OK &&
                       dist_run(strategy, do_nothing, NULL, NULL) == DIST_OK;
     _exit(refused && made && works ? 0 : 1);

@@ -68,7 +68,7 @@ enum { SUBMIT, WAIT, CLOSE };
 typedef struct plan {
   scene *s;
   int how;
-  dist_work *earlier[4]; /* requests of c */
+  dist_request *earlier[4]; /* requests of c */
 } plan;
 
 static dist_status want_c(dist_replica *replica, void *user_data) {
@@ -77,20 +77,20 @@ static dist_status want_c(dist_replica *replica, void *user_data) {
   if (dist_replica_id(replica) != 0) return DIST_OK;
   gate_add(&s->inside);
   gate_await(&s->released, 1);
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   dist_status status;
   switch (p->how) {
     case SUBMIT:
       status = dist_submit(s->c, count, s, NULL, &work);
       while (status == DIST_OK) { /* not by a wait that libdist sees */
         int32_t done = 0;
-        status = dist_work_test(work, &done);
+        status = dist_request_test(work, &done);
         if (done) break;
         sched_yield();
       }
-      dist_work_destroy(work);
+      dist_request_destroy(work);
       return status;
-    case WAIT: return dist_work_wait(p->earlier[3], -1);
+    case WAIT: return dist_request_wait(p->earlier[3], -1);
     default: return dist_instances_close(s->c, -1);
   }
 }
@@ -197,12 +197,12 @@ static void requests_before_a_run_of_their_own_strategy_end(void **state) {
   (void)state;
   scene s = set_up(DIST_THREADS_LIBRARY);
   held h = HELD_INIT;
-  dist_work *first = hold_only(s.a, &h);
-  dist_work *second = submit(s.a, count, &s, NULL); /* on the other instance */
+  dist_request *first = hold_only(s.a, &h);
+  dist_request *second = submit(s.a, count, &s, NULL); /* on the other instance */
   await_waiting(s.b, 1);
   runner run = {.strategy = s.a, .fn = count, .user_data = &s};
   run_apart(&run);
-  dist_work *third = submit(s.a, count, &s, NULL);
+  dist_request *third = submit(s.a, count, &s, NULL);
   gate_add(&h.released);
   assert_int_equal(end_of(first), DIST_OK);
   assert_int_equal(end_of(second), DIST_OK);
@@ -253,10 +253,10 @@ static dist_status any_inside(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   if (dist_replica_id(replica) != 0) return DIST_OK;
   atomic_fetch_add(&s->calls, 1);
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   dist_status status = dist_submit(s->c, do_nothing, NULL, NULL, &work);
-  if (status == DIST_OK) status = dist_work_wait(work, -1);
-  dist_work_destroy(work);
+  if (status == DIST_OK) status = dist_request_wait(work, -1);
+  dist_request_destroy(work);
   return status;
 }
 
@@ -274,10 +274,10 @@ static void *storm_main(void *argument) {
     } else if (which < 6) {
       self->status = dist_run(all[which % 4], do_nothing, NULL, NULL);
     } else {
-      dist_work *work = NULL;
+      dist_request *work = NULL;
       self->status = dist_submit(s->c, do_nothing, NULL, NULL, &work);
-      if (self->status == DIST_OK) self->status = dist_work_wait(work, -1);
-      dist_work_destroy(work);
+      if (self->status == DIST_OK) self->status = dist_request_wait(work, -1);
+      dist_request_destroy(work);
     }
   }
   read_report(&self->error);

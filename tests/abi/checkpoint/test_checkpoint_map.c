@@ -58,7 +58,9 @@ static void one_memory_for_all_who_ask(void **state) {
   static refusals counted;
   counted = (refusals){.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.allocator = refusing(&counted);
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
+  host.allocator = refusing(&counted);
   dist_strategy *strategy = strategy_with(options);
   dist_checkpoint *file = NULL;
   assert_ok(dist_checkpoint_open(strategy, path.text, &file));

@@ -3,6 +3,7 @@
  * Rejects every memory request of cluster specs and resolvers once. Each time, the call returns an error
  * status and leaks nothing.
  */
+#include <dist/experimental/rendezvous.h>
 #include "../alloc_support.h"
 
 /* A resolver of each kind is made and asked. */

@@ -293,8 +293,10 @@ static void a_strategy_holds_its_resolver(void **state) {
     dist_cluster_resolver *resolver = NULL, *found = NULL;
     assert_ok(dist_cluster_resolver_create_host(&functions, &self, NULL, &resolver));
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &options_worker;
     options.num_replicas = 2;
-    options.cluster_resolver = resolver;
+    options_worker.cluster_resolver = resolver;
     if (with_functions) options.functions = &table;
     dist_strategy *strategy = strategy_with(options);
     dist_cluster_resolver_destroy(resolver);

@@ -2,6 +2,7 @@
  *
  * The rank and the size of a rendezvous in the variables of launchers. The jobs have one worker, so nothing connects.
  */
+#include <dist/experimental/rendezvous.h>
 #include "../resolver_support.h"
 
 static const char *const of_launchers[] = {"DIST_RANK",

@@ -148,7 +148,7 @@ static void wrong_for_every_collective(void **state) {
     refused(&bad, "numerics is -1");
     bad = good, bad.options.struct_size = 0;
     refused(&bad, "struct_size");
-    bad = good, bad.options.contributions = DIST_MAX_CONTRIBUTIONS + 1;
+    bad = good, bad.options.contributions = 1024 + 1;
     refused(&bad, "contributions is 1025");
     bad = good, bad.options.weights = (const double[]){1};
     refused(&bad, "weights are set, but op is");

@@ -308,20 +308,22 @@ enum { ITERATIONS = 5000 };
 static dist_status loop(dist_replica *replica, void *user_data) {
   (void)user_data;
   atomic_int *counts = calloc(ITERATIONS, sizeof *counts);
-  dist_status status = dist_parallel_for(replica, 7, ITERATIONS - 3, 16, count_up, counts);
-  if (status == DIST_OK) status = dist_parallel_for(replica, 7, 7, 1, count_up, counts);
+  dist_status status = dist_replica_parallel_for(replica, 7, ITERATIONS - 3, 16, count_up, counts);
+  if (status == DIST_OK) status = dist_replica_parallel_for(replica, 7, 7, 1, count_up, counts);
   for (int i = 0; status == DIST_OK && i < ITERATIONS; i++) {
     if (atomic_load(&counts[i]) != (i >= 7 && i < ITERATIONS - 3))
       status = dist_fail(DIST_INTERNAL, "an iteration ran too often, or never");
   }
   free(counts);
   if (status != DIST_OK) return status;
-  if (dist_parallel_for(replica, 1, 0, 1, count_up, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
-  if (dist_parallel_for(replica, 0, 1, 0, count_up, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
-  if (dist_parallel_for(replica, INT64_MIN, 1, 1, count_up, NULL) != DIST_INVALID_ARGUMENT)
+  if (dist_replica_parallel_for(replica, 1, 0, 1, count_up, NULL) != DIST_INVALID_ARGUMENT)
     return DIST_INTERNAL;
-  if (dist_parallel_for(replica, 0, 1, 1, NULL, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
-  if (dist_parallel_for(NULL, 0, 1, 1, count_up, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
+  if (dist_replica_parallel_for(replica, 0, 1, 0, count_up, NULL) != DIST_INVALID_ARGUMENT)
+    return DIST_INTERNAL;
+  if (dist_replica_parallel_for(replica, INT64_MIN, 1, 1, count_up, NULL) != DIST_INVALID_ARGUMENT)
+    return DIST_INTERNAL;
+  if (dist_replica_parallel_for(replica, 0, 1, 1, NULL, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
+  if (dist_replica_parallel_for(NULL, 0, 1, 1, count_up, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
   return DIST_OK;
 }
 

@@ -257,12 +257,14 @@ static void matrix(int32_t threads) {
   for (size_t i = 0; i < COUNT_OF(sizes); i++) {
     const int32_t n = sizes[i];
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_host_options host = DIST_HOST_OPTIONS_INIT;
+    options.host = &host;
     options.num_replicas = n;
     options.threads = threads;
     dist_strategy *plain = strategy_with(options);
     options.timeout_ns = 1000000000;
-    options.clock = scene_clock;
-    options.clock_user_data = &the_scene;
+    host.clock = scene_clock;
+    host.clock_user_data = &the_scene;
     dist_strategy *timed = strategy_with(options);
     for (int kind = 0; kind < KINDS; kind++) {
       for (int fault = 0; fault < FAULTS; fault++) {

@@ -52,7 +52,7 @@ static dist_status asynchronous(dist_replica *r, const dist_tensor *in, dist_ten
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.out_work = &work;
   dist_status status = dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 1, &options);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
 }

@@ -4,6 +4,7 @@
  * operator receives only complete elements, wherever libdist splits a tensor, and every byte equals that of a
  * plain loop.
  */
+#include <dist/tf.h>
 #include "tests/abi/common.h"
 
 enum { R = 5, LISTS = 3, MOST_BYTES = 4096 };
@@ -118,7 +119,7 @@ static dist_status reduce_them(dist_replica *replica, void *user_data) {
   }
   if (work == NULL || status != DIST_OK) return status;
   if (s.work == 2) status = dist_work_start(work);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
 }

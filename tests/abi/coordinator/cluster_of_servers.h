@@ -5,6 +5,9 @@
 #ifndef TESTS_ABI_COORDINATOR_CLUSTER_OF_SERVERS_H
 #define TESTS_ABI_COORDINATOR_CLUSTER_OF_SERVERS_H
 
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include "../common.h"
 
 #include <unistd.h>
@@ -42,8 +45,10 @@ static dist_strategy *cluster_strategy(const cluster *c) {
   assert_ok(dist_cluster_spec_create(jobs, 2, NULL, &spec));
   assert_ok(dist_cluster_resolver_create_simple(spec, NULL, &resolver));
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_PARAMETER_SERVER;
-  options.cluster_resolver = resolver;
+  worker.cluster_resolver = resolver;
   assert_ok(dist_strategy_create(&options, &strategy));
   dist_cluster_resolver_destroy(resolver);
   dist_cluster_spec_destroy(spec);

@@ -7,6 +7,8 @@
 #ifndef TESTS_ABI_COORDINATOR_SERVER_PROCESSES_H
 #define TESTS_ABI_COORDINATOR_SERVER_PROCESSES_H
 
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/server.h>
 #include "../processes_support.h"
 
 typedef struct servers {

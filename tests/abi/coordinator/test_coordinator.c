@@ -3,6 +3,9 @@
  * A coordinator, parameter servers and workers in one process, over loopback. test_coordinator_processes.c
  * tests them as separate processes.
  */
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include "cluster_of_servers.h"
 
 #include <pthread.h>

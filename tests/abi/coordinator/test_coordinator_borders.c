@@ -2,6 +2,9 @@
  *
  * How coordinators start and end: what is rejected and why, and which processes learn of the end.
  */
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include "cluster_of_servers.h"
 
 #include <arpa/inet.h>

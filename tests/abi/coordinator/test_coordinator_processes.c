@@ -3,6 +3,9 @@
  * Parameter servers and workers that are killed, suspended and restarted; strangers; and a coordinator that
  * is killed. The effects of closures are counted exactly, whatever happens.
  */
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include "../certificates_support.h"
 #include "server_processes.h"
 

@@ -2,6 +2,9 @@
  *
  * The traces of a coordinator and its servers, and the metrics of the strategy.
  */
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include "cluster_of_servers.h"
 
 #include <sys/wait.h>
@@ -110,12 +113,12 @@ static void the_strategy_tells_of_its_coordinator(void **state) {
   assert_ok(dist_coordinator_write_trace(c.coordinator, append, &own));
   assert_int_equal(occurrences(&own, "\"name\":\"read_and_add\""), CLOSURES);
   assert_int_equal(occurrences(&own, "\"name\":\"fails\""), 1);
-  assert_ok(dist_write_trace(c.strategy, append, &trace));
+  assert_ok(dist_strategy_write_trace(c.strategy, append, &trace));
   assert_non_null(strstr(trace.bytes, "\"replica 0\""));
   assert_non_null(strstr(trace.bytes, "\"libdist coordinator\""));
   assert_int_equal(occurrences(&trace, "\"name\":\"read_and_add\""), CLOSURES);
 
-  assert_ok(dist_write_metrics(c.strategy, "job", append, &page));
+  assert_ok(dist_strategy_write_metrics(c.strategy, "job", append, &page));
   static const char *const lines[] = {
       "\ndist_workers_up{strategy=\"job\"} 1\n",
       "\ndist_closures_queued{strategy=\"job\"} 0\n",
@@ -139,7 +142,7 @@ static void the_strategy_tells_of_its_coordinator(void **state) {
   dist_coordinator_destroy(c.coordinator);
   c.coordinator = NULL;
   page = (text){NULL, 0};
-  assert_ok(dist_write_metrics(c.strategy, NULL, append, &page));
+  assert_ok(dist_strategy_write_metrics(c.strategy, NULL, append, &page));
   assert_null(strstr(page.bytes, "dist_closures"));
   free(page.bytes);
   end_cluster(&c);
@@ -161,7 +164,7 @@ static void a_forked_child_is_refused(void **state) {
         dist_coordinator_query(c.coordinator, &stats) == DIST_FAILED_PRECONDITION &&
         dist_coordinator_write_trace(c.coordinator, discard, NULL) == DIST_FAILED_PRECONDITION &&
         dist_server_write_trace(c.ps[0], discard, NULL) == DIST_FAILED_PRECONDITION &&
-        dist_write_metrics(c.strategy, NULL, discard, NULL) == DIST_FAILED_PRECONDITION;
+        dist_strategy_write_metrics(c.strategy, NULL, discard, NULL) == DIST_FAILED_PRECONDITION;
     _exit(refused ? 0 : 1);
   }
   int status = -1;

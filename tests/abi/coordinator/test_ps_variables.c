@@ -2,6 +2,9 @@
  *
  * Variables on parameter servers: their placement, reading, all ways of updating them, saving and restoring.
  */
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include "cluster_of_servers.h"
 
 /* variables[0] -= variables[1] = 0.5 * variables[1] + gradient */

@@ -5,6 +5,7 @@
  */
 #define _POSIX_C_SOURCE 200112L /* NOLINT(bugprone-reserved-identifier): posix_memalign() in strict C11 */
 
+#include <dist/tf.h>
 #include "reduce_support.h"
 
 static dist_cross_device *ops_of(dist_cross_device_options options) {
@@ -398,7 +399,7 @@ typedef struct accounts {
   long requests, refuse_at, live;
 } accounts;
 
-static void *counted_alloc(void *user_data, size_t size, size_t align) {
+static void *counted_alloc(size_t size, size_t align, void *user_data) {
   accounts *a = user_data;
   if (a->requests++ == a->refuse_at) return NULL;
   void *memory = NULL;
@@ -407,7 +408,7 @@ static void *counted_alloc(void *user_data, size_t size, size_t align) {
   return memory;
 }
 
-static void counted_free(void *user_data, void *memory, size_t size, size_t align) {
+static void counted_free(void *memory, size_t size, size_t align, void *user_data) {
   (void)size, (void)align;
   ((accounts *)user_data)->live--;
   free(memory);
@@ -419,7 +420,7 @@ static dist_status use_operations(accounts *a, dist_value *spread, dist_value *u
   options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   options.accumulate = multiply;
   options.accumulate_user_data = &calls;
-  options.allocator = (dist_allocator){a, counted_alloc, counted_free};
+  options.allocator = (dist_allocator){counted_alloc, counted_free, a};
   dist_cross_device *ops = NULL;
   dist_value *results[3] = {NULL, NULL, NULL};
   const dist_destination at_spread = {NULL, spread, NULL};

@@ -338,20 +338,20 @@ static void batches_keep_their_order(void **state) {
 static void local_results_are_the_components(void **state) {
   dist_value *spread = scalars(*state, DIST_F32, 1, 2, 3);
   dist_value *list = NULL;
-  assert_int_equal(dist_local_results(*state, spread, &list), DIST_OK);
+  assert_int_equal(dist_strategy_local_results(*state, spread, &list), DIST_OK);
   assert_int_equal(dist_value_kind(list), DIST_VALUE_TUPLE);
   assert_int_equal(dist_value_size(list), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(list, r), dist_value_item(spread, r));
   /* Of one thing that nobody has distributed: itself. */
   dist_value *again = NULL;
-  assert_int_equal(dist_local_results(*state, dist_value_item(list, 1), &again), DIST_OK);
+  assert_int_equal(dist_strategy_local_results(*state, dist_value_item(list, 1), &again), DIST_OK);
   assert_int_equal(dist_value_size(again), 1);
   assert_ptr_equal(dist_value_item(again, 0), dist_value_item(list, 1));
   dist_value_release(again);
   /* Of a nest: what each replica would find of it. */
   dist_value *items[] = {spread, dist_value_item(list, 2)}, *nest = NULL;
   assert_int_equal(dist_value_create_list(*state, items, 2, &nest), DIST_OK);
-  assert_int_equal(dist_local_results(*state, nest, &again), DIST_OK);
+  assert_int_equal(dist_strategy_local_results(*state, nest, &again), DIST_OK);
   assert_int_equal(dist_value_size(again), R);
   for (size_t r = 0; r < R; r++) {
     const dist_value *mine = dist_value_item(again, r);

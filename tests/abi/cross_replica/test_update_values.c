@@ -3,6 +3,7 @@
  * Updates with keyword arguments and results, from the cross-replica context and from inside replicas; the
  * contexts in which they run; gathers and broadcasts from the cross-replica context.
  */
+#include <dist/tf.h>
 #include "reduce_support.h"
 
 #include <math.h>
@@ -37,8 +38,9 @@ typedef struct seen {
 
 /* copy += args[0] * kwargs["scale"]; the result is kwargs["scale"] or, without one, a number of the call's
  * own. */
-static dist_status scale_and_add(const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                                 dist_value **out_result, void *user_data) {
+static dist_status scale_and_add(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                                 dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy;
   seen *self = user_data;
   const int call = self->calls++;
   if (self->fail_with != DIST_OK && call == 1) return self->fail_with;
@@ -132,8 +134,9 @@ static dist_status give_one(dist_replica *replica, dist_value *args, dist_value 
   return DIST_OK;
 }
 
-static dist_status run_and_reduce(const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                                  dist_value **out_result, void *user_data) {
+static dist_status run_and_reduce(dist_strategy *owner, const dist_update_place *place, dist_value *args,
+                                  dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)owner;
   (void)place, (void)kwargs;
   dist_strategy *strategy = user_data;
   dist_value *ran = NULL;
@@ -277,7 +280,7 @@ static void copies_know_their_variable(void **state) {
   dist_variable *variable = variable_of(*state, 4);
   dist_value *handle = NULL, *copies = NULL;
   assert_int_equal(dist_value_create_variable(variable, &handle), DIST_OK);
-  assert_int_equal(dist_local_results(*state, handle, &copies), DIST_OK);
+  assert_int_equal(dist_strategy_local_results(*state, handle, &copies), DIST_OK);
   assert_int_equal(dist_value_size(copies), R);
   assert_ptr_equal(dist_value_container(dist_value_item(copies, 1)), variable);
   assert_ptr_equal(dist_value_container(handle), variable);

@@ -50,8 +50,8 @@ static inline int64_t read_pass(dist_iterator *iterator, int32_t num_replicas, i
   for (;;) {
     dist_value *batch = NULL;
     const dist_status status = dist_iterator_next(iterator, &batch);
-    if (status == DIST_OUT_OF_RANGE) return n;
     assert_ok(status);
+    if (batch == NULL) return n;
     for (int32_t r = 0; r < num_replicas; r++) {
       const dist_tensor tensor = component(batch, num_replicas, r);
       assert_true(n + tensor.shape[0] <= room);
@@ -69,8 +69,10 @@ static inline int refuse_request(long k, dist_status (*work)(dist_strategy *stra
   static refusals a;
   a = (refusals){.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
-  options.allocator = refusing(&a);
+  host.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
   const long refused_one = atomic_load(&a.requests) + k;
   atomic_store(&a.refuse_at, refused_one);

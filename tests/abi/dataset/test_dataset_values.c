@@ -66,7 +66,8 @@ static dist_status sparse_element(const source *s, dist_value **out) {
   return status;
 }
 
-static dist_status element(int64_t index, dist_value **out, void *user_data) {
+static dist_status element(dist_strategy *strategy, int64_t index, dist_value **out, void *user_data) {
+  (void)strategy;
   const source *s = user_data;
   if (index == s->size) return DIST_OUT_OF_RANGE;
   if (s->kind == TUPLE) return tuple_element(s, index, out);
@@ -220,7 +221,9 @@ static void structures_are_specified(void **state) {
 
 /* ---- Without memory ---- */
 
-static dist_status make(const dist_input_context *context, dist_dataset **out, void *user_data) {
+static dist_status make(dist_strategy *strategy, const dist_input_context *context, dist_dataset **out,
+                        void *user_data) {
+  (void)strategy;
   (void)context;
   source *s = user_data;
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
@@ -229,7 +232,9 @@ static dist_status make(const dist_input_context *context, dist_dataset **out, v
   return dist_dataset_create_from_callback(s->strategy, element, s, NULL, &options, out);
 }
 
-static dist_status line(size_t file, const char *name, int64_t index, dist_value **out, void *user_data) {
+static dist_status line(dist_strategy *strategy, size_t file, const char *name, int64_t index,
+                        dist_value **out, void *user_data) {
+  (void)strategy;
   (void)file, (void)name;
   return index == 2 ? DIST_OUT_OF_RANGE : tuple_element(user_data, index, out);
 }

@@ -53,12 +53,15 @@ static dist_status no_values(dist_replica *replica, dist_value *args, dist_value
   return DIST_OK;
 }
 
-static dist_status easy(int64_t index, dist_value **out_element, void *user_data) {
+static dist_status easy(dist_strategy *strategy, int64_t index, dist_value **out_element, void *user_data) {
+  (void)strategy;
   (void)index;
   return one(user_data, out_element);
 }
 
-static dist_status impatient(int64_t index, dist_value **out_element, void *user_data) {
+static dist_status impatient(dist_strategy *strategy, int64_t index, dist_value **out_element,
+                             void *user_data) {
+  (void)strategy;
   (void)index;
   scene *s = user_data;
   gate_add(&s->begun);
@@ -128,7 +131,8 @@ static void a_source_waits_for_nobody(void **state) {
 
 /* ---- What ends a wait for a source ---- */
 
-static dist_status stuck(int64_t index, dist_value **out_element, void *user_data) {
+static dist_status stuck(dist_strategy *strategy, int64_t index, dist_value **out_element, void *user_data) {
+  (void)strategy;
   (void)index;
   scene *s = user_data;
   gate_add(&s->begun);
@@ -174,7 +178,9 @@ static void a_run_ends_whose_source_is_stuck(void **state) {
 
 /* ---- What a source may ask ---- */
 
-static dist_status asks_who_has_it(int64_t index, dist_value **out_element, void *user_data) {
+static dist_status asks_who_has_it(dist_strategy *strategy, int64_t index, dist_value **out_element,
+                                   void *user_data) {
+  (void)strategy;
   (void)index;
   scene *s = user_data;
   s->first = dist_get_strategy() != NULL && !dist_has_strategy() ? DIST_OK : DIST_NOT_FOUND;

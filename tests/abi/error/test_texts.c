@@ -52,7 +52,7 @@ static void assert_text(const words *w) {
 static char logged[512];
 static int bad_lines;
 
-static void take_line(void *user_data, int32_t level, const char *message) {
+static void take_line(int32_t level, const char *message, void *user_data) {
   (void)user_data, (void)level;
   bad_lines += !is_line(message);
   snprintf(logged, sizeof logged, "%s", message);
@@ -80,22 +80,24 @@ static dist_status barriers(dist_replica *replica, void *user_data) {
 static void tags_become_lines(void **state) {
   (void)state;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
-  options.log = take_line;
-  options.clock = fast_clock;
+  host.log = take_line;
+  host.clock = fast_clock;
   dist_strategy *strategy = strategy_with(options);
   assert_ok(dist_run(strategy, barriers, NULL, NULL));
-  assert_ok(dist_write_trace(strategy, add, (void *)begin()));
+  assert_ok(dist_strategy_write_trace(strategy, add, (void *)begin()));
   assert_text(&all);
   assert_has(all.text, "\"tag\":\"new\\\\nline\"");
-  assert_ok(dist_write_metrics(strategy, "na\"me\n\xff", add, (void *)begin()));
+  assert_ok(dist_strategy_write_metrics(strategy, "na\"me\n\xff", add, (void *)begin()));
   assert_text(&all);
   assert_has(all.text, "strategy=\"na\\\"me\\n\xEF\xBF\xBD\"");
-  assert_ok(dist_explain(strategy, add, (void *)begin()));
+  assert_ok(dist_strategy_explain(strategy, add, (void *)begin()));
   assert_text(&all);
   dist_straggler rows[COUNT_OF(hostile)];
   size_t n = 0;
-  assert_ok(dist_stragglers(strategy, rows, sizeof rows[0], COUNT_OF(rows), &n));
+  assert_ok(dist_strategy_stragglers(strategy, rows, sizeof rows[0], COUNT_OF(rows), &n));
   for (size_t i = 0; i < n && i < COUNT_OF(rows); i++) assert_true(is_line(rows[i].tag));
   assert_int_equal(bad_lines, 0);
   assert_ok(dist_strategy_destroy(strategy));
@@ -206,9 +208,11 @@ static void names_are_lines(void **state) {
                  "one line of UTF-8");
     const dist_mesh_axis axis = {hostile[i], 1};
     dist_strategy_options of_mesh = DIST_STRATEGY_OPTIONS_INIT;
+    dist_mesh_options of_mesh_mesh = DIST_MESH_OPTIONS_INIT;
+    of_mesh.mesh = &of_mesh_mesh;
     of_mesh.kind = DIST_STRATEGY_MESH;
-    of_mesh.axes = &axis;
-    of_mesh.num_axes = 1;
+    of_mesh_mesh.axes = &axis;
+    of_mesh_mesh.num_axes = 1;
     assert_fails(dist_strategy_create(&of_mesh, &mesh), DIST_INVALID_ARGUMENT, "one line of UTF-8");
   }
   assert_ok(dist_strategy_destroy(strategy));

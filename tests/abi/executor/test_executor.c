@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * dist_executor: host threads help with loops, do not help, or help late. Also
- * dist_strategy_options.helper_threads: if it is 0, a strategy on host threads starts no threads.
+ * dist_host_options.helper_threads: if it is 0, a strategy on host threads starts no threads.
  */
 #include "tests/abi/common.h"
 #include "tests/abi/gate.h"
@@ -120,9 +120,11 @@ static dist_strategy *with_executor(pool *p, int32_t replicas, int32_t threads, 
   executor.execute = execute;
   executor.user_data = p;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = replicas;
   options.threads = threads;
-  options.executor = &executor;
+  host.executor = &executor;
   return strategy_with(options); /* which has copied it */
 }
 
@@ -145,9 +147,9 @@ static dist_status loop_and_reduce(dist_replica *replica, void *user_data) {
   dist_status status = m.of == NULL ? DIST_RESOURCE_EXHAUSTED : DIST_OK;
   for (size_t k = 0; k < COUNT_OF(grains) && status == DIST_OK; k++) {
     memset(m.of, 0, LENGTH);
-    status = dist_parallel_for(replica, 0, LENGTH, grains[k], mark, &m);
+    status = dist_replica_parallel_for(replica, 0, LENGTH, grains[k], mark, &m);
     for (int64_t i = 0; i < LENGTH; i++) atomic_fetch_add(&m.wrong, m.of[i] != 1);
-    if (status == DIST_OK) status = dist_parallel_for(replica, -3, -3, grains[k], mark, &m);
+    if (status == DIST_OK) status = dist_replica_parallel_for(replica, -3, -3, grains[k], mark, &m);
   }
   free(m.of);
   if (status == DIST_OK && atomic_load(&m.wrong) != 0)
@@ -159,7 +161,7 @@ static dist_status loop_and_reduce(dist_replica *replica, void *user_data) {
   int32_t number = 1;
   dist_tensor tensor = vector_of(&number, DIST_I32, &length);
   if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &async);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
@@ -214,7 +216,7 @@ typedef struct meter {
   atomic_size_t now, most;
 } meter;
 
-static void *metered_alloc(void *user_data, size_t size_bytes, size_t align_bytes) {
+static void *metered_alloc(size_t size_bytes, size_t align_bytes, void *user_data) {
   meter *m = user_data;
   const size_t now = atomic_fetch_add(&m->now, size_bytes) + size_bytes;
   for (size_t most = atomic_load(&m->most); now > most;) {
@@ -226,7 +228,7 @@ static void *metered_alloc(void *user_data, size_t size_bytes, size_t align_byte
              : NULL;
 }
 
-static void metered_free(void *user_data, void *memory, size_t size_bytes, size_t align_bytes) {
+static void metered_free(void *memory, size_t size_bytes, size_t align_bytes, void *user_data) {
   (void)align_bytes;
   atomic_fetch_sub(&((meter *)user_data)->now, size_bytes);
   free(memory);
@@ -242,9 +244,11 @@ static void loads_take_room_for_a_bounded_number_of_threads(void **state) {
   executor.execute = execute;
   executor.user_data = &p;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 1;
-  options.executor = &executor;
-  options.allocator = (dist_allocator){&m, metered_alloc, metered_free};
+  host.executor = &executor;
+  host.allocator = (dist_allocator){metered_alloc, metered_free, &m};
   dist_strategy *strategy = strategy_with(options);
   static float data[ELEMENTS];
   const int64_t length = ELEMENTS;
@@ -278,8 +282,10 @@ static void wrong_executors_are_refused(void **state) {
   pool p = {.refuse_after = -1};
   dist_executor executor = DIST_EXECUTOR_INIT;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   dist_strategy *strategy = NULL;
-  options.executor = &executor;
+  host.executor = &executor;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "execute is NULL");
   executor.execute = execute;
   executor.user_data = &p;
@@ -291,8 +297,8 @@ static void wrong_executors_are_refused(void **state) {
   executor.num_threads = 1;
   executor.struct_size = 3;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "struct_size");
-  options.executor = NULL;
-  options.helper_threads = 2;
+  host.executor = NULL;
+  host.helper_threads = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "helper_threads");
   assert_null(strategy);
 }
@@ -300,9 +306,11 @@ static void wrong_executors_are_refused(void **state) {
 static void host_threads_may_be_helped(void **state) {
   (void)state;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
   options.threads = DIST_THREADS_HOST;
-  options.helper_threads = 1;
+  host.helper_threads = 1;
   dist_strategy *strategy = strategy_with(options);
   report error;
   if (run_on(DIST_THREADS_HOST, strategy, loop_and_reduce, NULL, &error) != DIST_OK)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 PROLOGUE = """
 #include <dist/dist.hpp>
+#include <dist/experimental/rpc.hpp>
 #include <string>
 using dist::reduce_op;
 using floats = std::vector<float>;
@@ -160,7 +161,7 @@ def function(number: int, body: str) -> str:
 def main(include: str, compilers: list[str]) -> int:
     failed = 0
     for name in compilers:
-        compiler = [*name.split(), "-std=c++17", "-Wall", "-Wextra", "-DDIST_EXPERIMENTAL", "-I", include]
+        compiler = [*name.split(), "-std=c++17", "-Wall", "-Wextra", "-I", include]
         with tempfile.TemporaryDirectory(prefix="dist-refused-") as folder:
             compiler += precompiled(compiler, Path(folder))
             good = "".join(function(i, case[1]) for i, case in enumerate(CASES))

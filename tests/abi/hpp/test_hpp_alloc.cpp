@@ -40,14 +40,17 @@ using dist::value;
 
 dist_strategy_options counted_options() {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  static dist_host_options host;
+  host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
-  options.allocator.alloc = [](void *, std::size_t size, std::size_t align) {
+  host.allocator.alloc = [](std::size_t size, std::size_t align, void *) {
     void *memory = nullptr;
     if (posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, size) != 0) return memory;
     ++live_of_library;
     return memory;
   };
-  options.allocator.free = [](void *, void *memory, std::size_t, std::size_t) {
+  host.allocator.free = [](void *memory, std::size_t, std::size_t, void *) {
     if (memory != nullptr) --live_of_library;
     std::free(memory);
   };

@@ -17,8 +17,10 @@ using dist::task;
 
 dist::strategy sharing(const dist::budget &budget, int32_t replicas) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = replicas;
-  options.budget = budget.get();
+  cpu.budget = budget.get();
   return dist::strategy(options);
 }
 
@@ -52,7 +54,7 @@ void wrong_budgets_are_refused() {
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::budget(0));
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::budget(65537));
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT,
-                dist::budget(1, dist_allocator{nullptr, nullptr, [](void *, void *, size_t, size_t) {}}));
+                dist::budget(1, dist_allocator{nullptr, [](void *, size_t, size_t, void *) {}, nullptr}));
 }
 
 // ---- Executors
@@ -61,8 +63,10 @@ constexpr int64_t kLength = 1 << 14;
 
 dist::strategy with_executor(const dist::executor &executor) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
-  options.executor = executor.get();
+  host.executor = executor.get();
   return dist::strategy(options);
 }
 
@@ -98,8 +102,10 @@ void a_task_does_a_part_of_the_loop() {
   {
     const dist::executor executor(1, [&](task given) { threads.emplace_back(given); });
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_host_options host = DIST_HOST_OPTIONS_INIT;
+    options.host = &host;
     options.num_replicas = 1;
-    options.executor = executor.get();
+    host.executor = executor.get();
     const dist::strategy strategy(options);
     std::atomic<int> there{0};
     strategy.run([&](replica here) {
@@ -155,9 +161,11 @@ void wrong_executors_are_refused() {
 
 void host_threads_may_be_helped() {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 1;
   options.threads = DIST_THREADS_HOST;
-  options.helper_threads = 1;
+  host.helper_threads = 1;
   const dist::strategy strategy(options);
   strategy.enter(0, [](replica here) {
     std::atomic<int64_t> sum{0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist.hpp: cluster specs, resolvers, the rules of a cluster, and partitioners.
+#include <dist/experimental/rendezvous.hpp>
 #include "hpp_support.hpp"
 
 namespace {
@@ -91,7 +92,7 @@ void resolvers() {
   dist_rendezvous_options workers = DIST_RENDEZVOUS_OPTIONS_INIT;
   workers.has_rank = 1;
   workers.size = 1;
-  assert_int_equal(cluster_resolver::rendezvous(&workers).task_id(), 0);
+  assert_int_equal(dist::rendezvous(&workers).task_id(), 0);
 
   const auto ps = cluster_spec::from_jobs({{"ps", {"p:1"}, {}}});
   const auto both = cluster_resolver::union_of({tf_config, cluster_resolver::simple(ps)});
@@ -103,8 +104,10 @@ void resolvers() {
   assert_string_equal(cluster_resolver::host(functions, &own).spec().json(), R"({"worker":["o:1"]})");
 
   dist_strategy_options of_strategy = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  of_strategy.worker = &worker;
   of_strategy.num_replicas = 1;
-  of_strategy.cluster_resolver = both.get();
+  worker.cluster_resolver = both.get();
   const dist::strategy strategy(of_strategy);
   assert_ptr_equal(strategy.cluster_resolver(), both.get());
 }
@@ -139,10 +142,12 @@ void networks() {
   const auto worker = [&](int32_t id, int32_t *sum) {
     const cluster_resolver resolver = resolver_of_worker(id);
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = 1;
-    options.cluster_resolver = resolver.get();
-    options.network = network.get();
+    worker.cluster_resolver = resolver.get();
+    worker.network = network.get();
     const dist::strategy strategy(options);
     strategy.run([&](const dist::replica &replica) {
       const int32_t mine = replica.id() + 1;
@@ -159,18 +164,20 @@ void networks() {
 
 void reforms() {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.num_replicas = 2;
   const dist::strategy alone(options);
   REQUIRE_ERROR(DIST_FAILED_PRECONDITION, alone.reform());
   assert_false(alone.reform_due());
   assert_int_equal(alone.query().generation, 0);
-  options.reform = DIST_REFORM_AT_NEXT_RUN;
+  worker.reform = DIST_REFORM_AT_NEXT_RUN;
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::strategy(options));
 
   const cluster_resolver resolver = resolver_of_worker(0);
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-  options.transport = DIST_TRANSPORT_NONE;
-  options.cluster_resolver = resolver.get();
+  worker.transport = DIST_TRANSPORT_NONE;
+  worker.cluster_resolver = resolver.get();
   const dist::strategy first(options);
   dist_reform_options too_many = DIST_REFORM_OPTIONS_INIT;
   too_many.min_workers = 3;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist.hpp: servers and their coordinator. Without libdist-grpc.so, only the parts that do not need it.
+#include <dist/experimental/coordinator.hpp>
+#include <dist/experimental/rpc.hpp>
+#include <dist/experimental/server.hpp>
 #include "hpp_support.hpp"
 
 #include <unistd.h>
@@ -99,8 +102,10 @@ struct servers {
         {{"ps", {ps.target().substr(7)}, {}}, {"worker", {worker.target().substr(7)}, {}}});
     const auto resolver = dist::cluster_resolver::simple(spec);
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options of_cluster = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &of_cluster;
     options.kind = DIST_STRATEGY_PARAMETER_SERVER;
-    options.cluster_resolver = resolver.get();
+    of_cluster.cluster_resolver = resolver.get();
     strategy = dist::strategy(options);
   }
 };

@@ -32,10 +32,12 @@ dist::strategy mesh_of(int32_t replicas) {
       dist::device_assignment::build(topology, {1, 1, 1, D}, replicas, DIST_DEVICE_ORDER_MESH);
   const dist_mesh_axis axes[] = {{"row", 2}, {"column", 2}};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment.get();
-  options.axes = axes;
-  options.num_axes = 2;
+  mesh.device_assignment = assignment.get();
+  mesh.axes = axes;
+  mesh.num_axes = 2;
   return dist::strategy(options);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist.hpp: names, properties and descriptions of strategies, metrics, losses, checkpoints, and preemption.
+#include <dist/experimental/preemption.hpp>
+#include <dist/tf.hpp>
 #include "hpp_support.hpp"
 
 #include <unistd.h>
@@ -80,9 +82,11 @@ void the_log() {
     throw own_error("no log");
   };
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
   options.timeout_ns = -1;
-  options.clock = [](void *) -> int64_t { return now_ns; };
+  host.clock = [](void *) -> int64_t { return now_ns; };
   const dist::strategy strategy(options, functions);
   strategy.run([&](replica replica) {
     while (replica.id() == 1 && lines == 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist.hpp: methods of other processes. Without libdist-grpc.so, only the parts that do not need it.
+#include <dist/experimental/rpc.hpp>
 #include "hpp_support.hpp"
 
 #include <atomic>

@@ -228,7 +228,7 @@ void what_has_ended_arrives() {
   }
   assert_int_equal(answers[0], 9);  // the queue has waited for it
   dist_submit_options wrong = DIST_SUBMIT_OPTIONS_INIT;
-  wrong.done = [](dist_work *, void *) {};
+  wrong.done = [](dist_request *, void *) {};
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.submit([](replica) {}, wrong));
   opened.close();
   dist::completions none;

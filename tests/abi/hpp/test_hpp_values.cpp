@@ -2,6 +2,7 @@
 //
 // dist.hpp: values and nested values, reductions and gathering in the cross-replica context, cross-device
 // operations, and host functions that replace them.
+#include <dist/tf.hpp>
 #include "hpp_support.hpp"
 #include "tests/abi/dlpack.h"
 
@@ -66,6 +67,9 @@ void items_by_number_and_key() {
   assert_true(all_are(list, two, int64_t{1}, uint64_t{1}, std::size_t{1}, std::ptrdiff_t{1}));
   assert_string_equal(REQUIRE_ERROR(DIST_OUT_OF_RANGE, list[-1]).c_str(), "the value has no item -1");
   REQUIRE_ERROR(DIST_OUT_OF_RANGE, list[SIZE_MAX]);
+  const int64_t shape[] = {3, 5};
+  assert_int_equal(dist::num_elements({nullptr, DIST_F16, 2, shape, nullptr}), 15);
+  assert_int_equal(dist::dtype_size(DIST_F16), 2);
 
   const value dict = value::dict(strategy, {{"0", one}, {"loss", two}});
   const char *pointer = "loss";

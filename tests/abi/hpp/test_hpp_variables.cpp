@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist.hpp: variables in the cross-replica context and inside replicas, updates, scopes and drift.
+#include <dist/tf.hpp>
 #include "hpp_support.hpp"
 
 namespace {
@@ -40,11 +41,11 @@ void what_it_is() {
   const value as_value = weights.as_value();
   assert_ptr_equal(as_value.variable().get(), weights.get());
   const value copies = strategy.local_results(as_value);
-  assert_ptr_equal(copies[1].container().get(), weights.get());
-  assert_true(strategy.created_in_scope(as_value));
+  assert_ptr_equal(dist::container_of(copies[1]).get(), weights.get());
+  assert_true(dist::created_in_scope(strategy, as_value));
   const dist::strategy another(2);
-  assert_false(another.created_in_scope(as_value));
-  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.created_in_scope(scalar(strategy, 1)));
+  assert_false(dist::created_in_scope(another, as_value));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::created_in_scope(strategy, scalar(strategy, 1)));
   dist::variable moved(strategy, initial);
   moved = dist::variable(strategy, initial, "other");
   assert_string_equal(moved.name(), "other");
@@ -187,9 +188,9 @@ void scopes() {
     assert_ptr_equal(dist::get_strategy().get(), strategy.get());
     assert_false(static_cast<bool>(dist::get_replica()));
     const dist::variable first(dist::get_strategy(), zeros, "first");
-    const auto beside = strategy.colocate(first.as_value());
+    const auto beside = dist::colocate(strategy, first.as_value());
     const dist::variable second(strategy, zeros, "second");
-    REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.colocate(value()));
+    REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::colocate(strategy, value()));
     const dist::strategy another(2);
     REQUIRE_ERROR(DIST_FAILED_PRECONDITION, another.scope());
   }

@@ -128,11 +128,11 @@ void what_is_refused() {
 void memory_is_the_hosts() {
   static std::atomic<int> held{0};
   dist_allocator allocator{};
-  allocator.alloc = [](void *, size_t size, size_t) {
+  allocator.alloc = [](size_t size, size_t, void *) {
     ++held;
     return ::operator new(size);
   };
-  allocator.free = [](void *, void *memory, size_t, size_t) {
+  allocator.free = [](void *memory, size_t, size_t, void *) {
     --held;
     ::operator delete(memory);
   };

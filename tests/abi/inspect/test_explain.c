@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_explain(): three lines of summary, followed by named groups of details.
+ * dist_strategy_explain(): three lines of summary, followed by named groups of details.
  */
 #include "tests/abi/mesh_support.h"
 
@@ -19,7 +19,7 @@ static void collect(const char *piece, size_t size, void *user_data) {
 /* Explains the strategy, and splits the text. */
 static void explain(dist_strategy *strategy) {
   memset(text, 0, sizeof text);
-  assert_ok(dist_explain(strategy, collect, NULL));
+  assert_ok(dist_strategy_explain(strategy, collect, NULL));
   char *at = text;
   for (int i = 0; i < 3; i++) {
     lines[i] = at;
@@ -101,13 +101,15 @@ static void kinds_and_threads_are_named(void **state) {
 static void more_replicas_than_cpus_is_a_warning(void **state) {
   (void)state;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options options_cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &options_cpu;
   int32_t cpu = 0;
   cpu_set_t mine;
   assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
   while (!CPU_ISSET(cpu, &mine)) cpu++;
   options.num_replicas = 2;
-  options.cpus = &cpu;
-  options.num_cpus = 1;
+  options_cpu.cpus = &cpu;
+  options_cpu.num_cpus = 1;
   explain_and_destroy(strategy_with(options));
   assert_has(lines[2], "2 replicas share ");
 }
@@ -118,16 +120,18 @@ static void unreachable_workers_are_a_warning(void **state) {
          "{\"cluster\": {\"worker\": [\"a:1\", \"b:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 1}}",
          1);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &options_worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 1;
-  options.transport = DIST_TRANSPORT_NONE;
+  options_worker.transport = DIST_TRANSPORT_NONE;
   explain_and_destroy(strategy_with(options));
   unsetenv("TF_CONFIG");
   assert_has(
       lines[0],
       "multi-worker mirrored strategy with 2 replicas on 2 workers (this is worker 1, with replica 1)");
   assert_has(lines[2],
-             "warnings: the other workers cannot be reached: dist_strategy_options.transport is "
+             "warnings: the other workers cannot be reached: dist_worker_options.transport is "
              "DIST_TRANSPORT_NONE");
   /* Replicas have the ids that they have among all workers. */
   assert_has(rest, "\n  replica threads: replica 1 on the thread that calls dist_run()\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace, the counters, the statistics of late replicas, and dist_explain(), also while replicas run.
+ * The trace, the counters, the statistics of late replicas, and dist_strategy_explain(), also while replicas run.
  * observe.py runs this program as `test_observe trace|live|metrics` and parses its output.
  */
 #include "tests/abi/alloc_support.h"
@@ -46,7 +46,7 @@ static dist_status come_last(dist_replica *replica) {
   snprintf(waits, sizeof waits, "\"waits_for\":[%d]", dist_replica_id(replica));
   for (;;) {
     text trace = {NULL, 0};
-    const dist_status status = dist_write_trace(dist_replica_strategy(replica), append, &trace);
+    const dist_status status = dist_strategy_write_trace(dist_replica_strategy(replica), append, &trace);
     const int waiting = status == DIST_OK ? count_of(trace.data, waits) : 0;
     free(trace.data);
     if (status != DIST_OK || waiting == R - 1) return status;
@@ -70,11 +70,11 @@ static void the_late_one_leads_the_table(void **state) {
     dist_strategy *strategy = strategy_of(R, threads);
     report error;
     size_t n = 99;
-    assert_ok(dist_stragglers(strategy, NULL, 0, 0, &n));
+    assert_ok(dist_strategy_stragglers(strategy, NULL, 0, 0, &n));
     assert_int_equal(n, 0);
     assert_int_equal(run_on(threads, strategy, with_one_late, NULL, &error), DIST_OK);
     dist_straggler rows[4];
-    assert_ok(dist_stragglers(strategy, rows, sizeof rows[0], COUNT_OF(rows), &n));
+    assert_ok(dist_strategy_stragglers(strategy, rows, sizeof rows[0], COUNT_OF(rows), &n));
     assert_int_equal(n, 1);
     assert_string_equal(rows[0].tag, "grads");
     assert_int_equal(rows[0].collective, DIST_COLLECTIVE_ALL_REDUCE);
@@ -93,19 +93,19 @@ static void rows_of_other_versions(void **state) {
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_CALLER);
   assert_ok(dist_run(strategy, with_one_late, NULL, NULL));
   size_t n = 0;
-  assert_ok(dist_stragglers(strategy, NULL, 0, 0, &n));
+  assert_ok(dist_strategy_stragglers(strategy, NULL, 0, 0, &n));
   assert_int_equal(n, 1);
   struct {
     dist_straggler known;
     int64_t unknown;
     int64_t behind;
   } longer = {.unknown = 7, .behind = 7};
-  assert_ok(dist_stragglers(strategy, &longer.known, sizeof longer - sizeof longer.behind, 1, &n));
+  assert_ok(dist_strategy_stragglers(strategy, &longer.known, sizeof longer - sizeof longer.behind, 1, &n));
   assert_int_equal(longer.known.replica, LATE);
   assert_int_equal(longer.unknown, 0);
   assert_int_equal(longer.behind, 7);
   dist_straggler shorter = {.rounds = 7};
-  assert_ok(dist_stragglers(strategy, &shorter, offsetof(dist_straggler, rounds), 1, &n));
+  assert_ok(dist_strategy_stragglers(strategy, &shorter, offsetof(dist_straggler, rounds), 1, &n));
   assert_int_equal(shorter.replica, LATE);
   assert_int_equal(shorter.rounds, 7);
   assert_ok(dist_strategy_destroy(strategy));
@@ -116,16 +116,18 @@ static void wrong_arguments(void **state) {
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
   size_t n = 0;
   dist_straggler row;
-  assert_fails(dist_write_trace(NULL, append, NULL), DIST_INVALID_ARGUMENT, "dist_write_trace(): strategy");
-  assert_fails(dist_write_trace(strategy, NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
-  assert_fails(dist_write_metrics(NULL, NULL, append, NULL), DIST_INVALID_ARGUMENT, "strategy");
-  assert_fails(dist_write_metrics(strategy, "x", NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
-  assert_fails(dist_explain(NULL, append, NULL), DIST_INVALID_ARGUMENT, "strategy");
-  assert_fails(dist_explain(strategy, NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
-  assert_fails(dist_stragglers(NULL, &row, sizeof row, 1, &n), DIST_INVALID_ARGUMENT, "strategy");
-  assert_fails(dist_stragglers(strategy, &row, sizeof row, 1, NULL), DIST_INVALID_ARGUMENT, "out_n");
-  assert_fails(dist_stragglers(strategy, NULL, sizeof row, 1, &n), DIST_INVALID_ARGUMENT, "out is NULL");
-  assert_fails(dist_stragglers(strategy, &row, 0, 1, &n), DIST_INVALID_ARGUMENT, "row_bytes");
+  assert_fails(dist_strategy_write_trace(NULL, append, NULL), DIST_INVALID_ARGUMENT,
+               "dist_strategy_write_trace(): strategy");
+  assert_fails(dist_strategy_write_trace(strategy, NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
+  assert_fails(dist_strategy_write_metrics(NULL, NULL, append, NULL), DIST_INVALID_ARGUMENT, "strategy");
+  assert_fails(dist_strategy_write_metrics(strategy, "x", NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
+  assert_fails(dist_strategy_explain(NULL, append, NULL), DIST_INVALID_ARGUMENT, "strategy");
+  assert_fails(dist_strategy_explain(strategy, NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
+  assert_fails(dist_strategy_stragglers(NULL, &row, sizeof row, 1, &n), DIST_INVALID_ARGUMENT, "strategy");
+  assert_fails(dist_strategy_stragglers(strategy, &row, sizeof row, 1, NULL), DIST_INVALID_ARGUMENT, "out_n");
+  assert_fails(dist_strategy_stragglers(strategy, NULL, sizeof row, 1, &n), DIST_INVALID_ARGUMENT,
+               "out is NULL");
+  assert_fails(dist_strategy_stragglers(strategy, &row, 0, 1, &n), DIST_INVALID_ARGUMENT, "row_bytes");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -134,10 +136,10 @@ static void wrong_arguments(void **state) {
 static dist_status all_of_it(dist_strategy *strategy) {
   size_t size = 0;
   dist_straggler row;
-  dist_status status = dist_write_trace(strategy, discard, &size);
-  if (status == DIST_OK) status = dist_write_metrics(strategy, NULL, discard, &size);
-  if (status == DIST_OK) status = dist_stragglers(strategy, &row, sizeof row, 1, &size);
-  if (status == DIST_OK) status = dist_explain(strategy, discard, &size);
+  dist_status status = dist_strategy_write_trace(strategy, discard, &size);
+  if (status == DIST_OK) status = dist_strategy_write_metrics(strategy, NULL, discard, &size);
+  if (status == DIST_OK) status = dist_strategy_stragglers(strategy, &row, sizeof row, 1, &size);
+  if (status == DIST_OK) status = dist_strategy_explain(strategy, discard, &size);
   return status;
 }
 
@@ -145,8 +147,10 @@ static void lack_of_memory_is_a_status(void **state) {
   (void)state;
   refusals a = {.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = R;
-  options.allocator = refusing(&a);
+  host.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
   static const int32_t ids[] = {1, 3};
   dist_group *group = NULL;
@@ -155,7 +159,7 @@ static void lack_of_memory_is_a_status(void **state) {
 
   /* What is said to be held is what the allocator has given. */
   text page = {NULL, 0};
-  assert_ok(dist_write_metrics(strategy, NULL, append, &page));
+  assert_ok(dist_strategy_write_metrics(strategy, NULL, append, &page));
   char line[64];
   snprintf(line, sizeof line, "\ndist_memory_held_bytes %ld\n", atomic_load(&a.live_bytes));
   assert_has(page.data, line);
@@ -205,7 +209,7 @@ static void *look_on(void *argument) {
   onlooker *self = argument;
   for (int32_t i = 0; i < self->times; i++) {
     text trace = {NULL, 0};
-    if (self->status == DIST_OK) self->status = dist_write_trace(self->strategy, append, &trace);
+    if (self->status == DIST_OK) self->status = dist_strategy_write_trace(self->strategy, append, &trace);
     if (self->status == DIST_OK && self->print) fwrite(trace.data, 1, trace.size, stdout);
     if (self->status == DIST_OK) self->status = all_of_it(self->strategy);
     free(trace.data);
@@ -242,7 +246,7 @@ static void explanations_name_the_reasons(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_LIBRARY);
   text words = {NULL, 0};
-  assert_ok(dist_explain(strategy, append, &words));
+  assert_ok(dist_strategy_explain(strategy, append, &words));
   static const char *const lines[] = {"libdist 0.",
                                       "\n  replicas: 4, as requested\n",
                                       "\n  CPUs: ",
@@ -274,7 +278,7 @@ static dist_status works(dist_replica *replica) {
   options.tag = "later";
   options.out_work = &work;
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   work = NULL;
   options.tag = "planned";
@@ -282,7 +286,7 @@ static dist_status works(dist_replica *replica) {
   if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
   for (int i = 0; i < 2 && status == DIST_OK; i++) {
     status = dist_work_start(work);
-    if (status == DIST_OK) status = dist_work_wait(work, 0);
+    if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   }
   dist_work_destroy(work);
   return status;
@@ -324,8 +328,8 @@ static int print_text(const char *what) {
   if (dist_run(strategy, part_of_a_trace, &group, NULL) != DIST_OK) return 1;
   if (dist_run(strategy, one_fails, NULL, NULL) != DIST_DATA_LOSS) return 1;
   const dist_status status = strcmp(what, "trace") == 0
-                                 ? dist_write_trace(strategy, append, &out)
-                                 : dist_write_metrics(strategy, wild_tag, append, &out);
+                                 ? dist_strategy_write_trace(strategy, append, &out)
+                                 : dist_strategy_write_metrics(strategy, wild_tag, append, &out);
   if (status != DIST_OK) return 1;
   fwrite(out.data, 1, out.size, stdout);
   free(out.data);

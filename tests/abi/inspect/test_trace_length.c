@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_strategy_options.recorded_events: it limits the events of each replica in a trace, memory is allocated
+ * dist_host_options.recorded_events: it limits the events of each replica in a trace, memory is allocated
  * as events arrive, and invalid values are rejected.
  */
 #include "tests/abi/alloc_support.h"
@@ -29,8 +29,11 @@ static void append(const char *piece, size_t size, void *user_data) {
 
 static dist_strategy_options recording(int32_t events) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  static dist_host_options host;
+  host = (dist_host_options)DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = R;
-  options.recorded_events = events;
+  host.recorded_events = events;
   return options;
 }
 
@@ -50,7 +53,7 @@ static dist_strategy *met(dist_strategy_options options, int steps) {
 
 static void assert_explains(dist_strategy *strategy, const char *words) {
   text all = {NULL, 0, 0};
-  assert_ok(dist_explain(strategy, append, &all));
+  assert_ok(dist_strategy_explain(strategy, append, &all));
   assert_has(all.data, words);
   free(all.data);
 }
@@ -65,7 +68,7 @@ static char *event_from(char *at) {
 /* Of each replica the trace has the run, and the barriers from number `first` to `last`, each once and in turn. */
 static void assert_trace(dist_strategy *strategy, int first, int last) {
   text trace = {NULL, 0, 0};
-  assert_ok(dist_write_trace(strategy, append, &trace));
+  assert_ok(dist_strategy_write_trace(strategy, append, &trace));
   int next[R] = {0}, runs[R] = {0};
   for (int r = 0; r < R; r++) next[r] = first;
   static const char slice[] = "{\"ph\":\"X\"", barrier[] = "\"name\":\"barrier\"", run[] = "\"name\":\"run\"";
@@ -92,7 +95,7 @@ static void assert_trace(dist_strategy *strategy, int first, int last) {
 static int64_t rounds_that_had_a_last(dist_strategy *strategy) {
   dist_straggler rows[R];
   size_t n = 0;
-  assert_ok(dist_stragglers(strategy, rows, sizeof rows[0], R, &n));
+  assert_ok(dist_strategy_stragglers(strategy, rows, sizeof rows[0], R, &n));
   assert_true(n >= 1 && n <= R);
   return rows[0].rounds;
 }
@@ -149,12 +152,16 @@ static void what_is_no_length(void **state) {
     assert_null(strategy);
   }
   dist_strategy_options options = recording(0);
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  if (options.host != NULL) host = *options.host;
+  options.host = &host;
   dist_strategy *strategy = NULL;
-  options.late_destroys = 2;
+  host.late_destroys = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "late_destroys");
   /* A caller that was compiled before the option is there has the default. */
-  options = recording(1 << 16);
-  options.struct_size = offsetof(dist_strategy_options, recorded_events);
+  host = (dist_host_options)DIST_HOST_OPTIONS_INIT;
+  host.recorded_events = 1 << 16;
+  host.struct_size = offsetof(dist_host_options, recorded_events);
   strategy = strategy_with(options);
   assert_explains(strategy, "\n  flight recorder: the last 1024 events of each replica");
   assert_ok(dist_strategy_destroy(strategy));
@@ -170,7 +177,7 @@ typedef struct rings {
   long live;
 } rings;
 
-static void *ring_alloc(void *user_data, size_t size, size_t align) {
+static void *ring_alloc(size_t size, size_t align, void *user_data) {
   rings *a = user_data;
   void *memory = NULL;
   if (size >= (size_t)R * LONGEST * EVENT_BYTES) {
@@ -186,7 +193,7 @@ static void *ring_alloc(void *user_data, size_t size, size_t align) {
   return memory;
 }
 
-static void ring_free(void *user_data, void *memory, size_t size, size_t align) {
+static void ring_free(void *memory, size_t size, size_t align, void *user_data) {
   rings *a = user_data;
   (void)align;
   if (memory == a->memory)
@@ -210,7 +217,10 @@ static void memory_is_taken_as_events_come(void **state) {
   (void)state;
   rings a = {0};
   dist_strategy_options options = recording(LONGEST);
-  options.allocator = (dist_allocator){&a, ring_alloc, ring_free};
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  if (options.host != NULL) host = *options.host;
+  options.host = &host;
+  host.allocator = (dist_allocator){ring_alloc, ring_free, &a};
   dist_strategy *strategy = met(options, 0);
   assert_true(a.bytes == (size_t)R * LONGEST * EVENT_BYTES);
   assert_explains(strategy, ", 256 MiB of it by the flight recorder");
@@ -228,12 +238,15 @@ static void no_memory_for_it_is_a_status(void **state) {
   (void)state;
   rings a = {.refuse = 1};
   dist_strategy_options options = recording(LONGEST);
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  if (options.host != NULL) host = *options.host;
+  options.host = &host;
   dist_strategy *strategy = NULL;
-  options.allocator = (dist_allocator){&a, ring_alloc, ring_free};
+  host.allocator = (dist_allocator){ring_alloc, ring_free, &a};
   assert_fails(dist_strategy_create(&options, &strategy), DIST_RESOURCE_EXHAUSTED, "out of memory");
   assert_null(strategy);
   assert_int_equal(a.live, 0);
-  options.recorded_events = LONGEST / 2;
+  host.recorded_events = LONGEST / 2;
   strategy = met(options, 10);
   assert_ok(dist_strategy_destroy(strategy));
   assert_int_equal(a.live, 0);

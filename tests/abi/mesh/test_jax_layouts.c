@@ -80,10 +80,12 @@ static void read_mesh(FILE *file, mesh *m) {
   dist_device_assignment *assignment = NULL;
   assert_ok(dist_device_assignment_create(topology, order[0], 1, DEVICES, 4, &assignment));
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
-  options.axes = m->axes;
-  options.num_axes = (size_t)m->num_axes;
+  mesh.device_assignment = assignment;
+  mesh.axes = m->axes;
+  mesh.num_axes = (size_t)m->num_axes;
   m->strategy = strategy_with(options);
   dist_device_assignment_destroy(assignment);
   dist_topology_destroy(topology);

@@ -5,10 +5,14 @@
  */
 #include "tests/abi/mesh_support.h"
 
+static dist_mesh_options the_mesh; /* of the latest options_of() */
+
 static dist_strategy_options options_of(const dist_device_assignment *assignment) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  the_mesh = (dist_mesh_options)DIST_MESH_OPTIONS_INIT;
+  options.mesh = &the_mesh;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
+  the_mesh.device_assignment = assignment;
   return options;
 }
 
@@ -56,27 +60,31 @@ static void what_cannot_be_is_refused(void **state) {
   const int32_t mesh[] = {2, 2, 1, 1}, block[] = {1, 2, 1, 1};
   dist_device_assignment *assignment = block_assignment(mesh, block, 2);
   dist_strategy_options options = options_of(assignment);
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  if (options.worker != NULL) worker = *options.worker;
+  options.worker = &worker;
   options.num_replicas = 3;
   assert_refused(&options, "num_replicas is 3, but device_assignment has 2");
   options = options_of(assignment);
   options.threads = DIST_THREADS_HOST;
   assert_refused(&options, "DIST_THREADS_HOST");
   options = options_of(assignment);
-  options.use_spmd_partitioning = 2;
+  the_mesh.use_spmd_partitioning = 2;
   assert_refused(&options, "use_spmd_partitioning is 2");
   options = options_of(assignment);
   options.kind = DIST_STRATEGY_MIRRORED;
   assert_refused(&options, "are options of DIST_STRATEGY_MESH");
   options = options_of(assignment);
-  options.reform = DIST_REFORM_AT_NEXT_RUN;
+  options.worker = &worker;
+  worker.reform = DIST_REFORM_AT_NEXT_RUN;
   assert_refused(&options, "reform are options of DIST_STRATEGY_MULTI_WORKER_MIRRORED");
   const dist_mesh_axis twice[] = {{"x", 1}, {"x", 2}}, unnamed[] = {{"", 2}}, null[] = {{NULL, 2}},
                        few[] = {{"x", 3}}, empty[] = {{"x", 0}},
                        huge[] = {{"x", INT32_MAX}, {"y", INT32_MAX}, {"z", INT32_MAX}};
-#define AXES(array, words)            \
-  options = options_of(assignment);   \
-  options.axes = array;               \
-  options.num_axes = COUNT_OF(array); \
+#define AXES(array, words)             \
+  options = options_of(assignment);    \
+  the_mesh.axes = array;               \
+  the_mesh.num_axes = COUNT_OF(array); \
   assert_refused(&options, words)
   AXES(twice, "the same name, \"x\"");
   AXES(unnamed, "has no name");
@@ -84,9 +92,9 @@ static void what_cannot_be_is_refused(void **state) {
   AXES(few, "must be 2");
   AXES(empty, "but must be at least 1");
   AXES(huge, "must be 2");
-  options.num_axes = 100;
+  the_mesh.num_axes = 100;
   assert_refused(&options, "num_axes is 100");
-  options.axes = NULL;
+  the_mesh.axes = NULL;
   assert_refused(&options, "axes is NULL");
   dist_device_assignment_destroy(assignment);
 }
@@ -280,10 +288,12 @@ static void collect(const char *text, size_t length, void *user_data) {
 static void it_explains_itself(void **state) {
   (void)state;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.placement = DIST_PLACEMENT_CORES;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
+  cpu.placement = DIST_PLACEMENT_CORES;
   dist_strategy *strategy = mesh_with(2, 2, options);
   static char text[8192];
-  assert_ok(dist_explain(strategy, collect, text));
+  assert_ok(dist_strategy_explain(strategy, collect, text));
   assert_has(text, "logical devices: 2 per replica, axes x 1, y 2, z 1, core 1");
   assert_ok(dist_run(strategy, see_axis_of, &(axes_seen){.name = "y"}, NULL));
   assert_ok(dist_strategy_destroy(strategy));

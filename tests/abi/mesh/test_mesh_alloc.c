@@ -50,9 +50,13 @@ static void every_request_is_refused_once(void **state) {
   const int threads = count_threads();
   dist_device_assignment *assignment = block_assignment(mesh, block, 2);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh_options = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh_options;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
-  options.allocator = refusing(&a);
+  mesh_options.device_assignment = assignment;
+  host.allocator = refusing(&a);
   long refused = 0;
   for (long k = 0, asked = 1; asked; k++) {
     atomic_store(&a.requests, 0);

@@ -153,8 +153,10 @@ static void axes_have_names_and_groups(void **state) {
   (void)state;
   const dist_mesh_axis axes[] = {{"row", 2}, {"column", 3}};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.axes = axes;
-  options.num_axes = 2;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
+  mesh.axes = axes;
+  mesh.num_axes = 2;
   dist_strategy *strategy = mesh_with(2, 6, options);
   assert_ok(dist_run(strategy, only_on_devices, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
@@ -457,7 +459,7 @@ static dist_status sum_in_the_background(dist_replica *device, dist_value *args,
   dist_work *work = NULL;
   options.out_work = &work;
   dist_status status = dist_all_reduce(device, DIST_REDUCE_SUM, &given, &sum, 1, &options);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   for (int i = 0; i < N && status == DIST_OK; i++) {
     float expected = 1.0f / (float)(1 + i); /* left to right by logical device */

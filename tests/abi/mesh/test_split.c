@@ -203,7 +203,9 @@ static dist_status assign_in_spmd(dist_replica *replica, void *user_data) {
 static void one_program_for_all_assigns_to_none(void **state) {
   (void)state;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.use_spmd_partitioning = 1;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
+  mesh.use_spmd_partitioning = 1;
   dist_strategy *strategy = mesh_with(1, 2, options);
   assert_ok(dist_run(strategy, assign_in_spmd, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
@@ -273,7 +275,7 @@ static void a_sharded_tensor_counts_as_a_tensor(void **state) {
   assert_ok(dist_run_values(strategy, give_sharded, NULL, NULL, NULL, NULL, &result));
   assert_int_equal(dist_value_kind(result), DIST_VALUE_PER_REPLICA);
   assert_int_equal(dist_value_kind(dist_value_item(result, 1)), DIST_VALUE_SHARDED);
-  assert_ok(dist_local_results(strategy, result, &results));
+  assert_ok(dist_strategy_local_results(strategy, result, &results));
   assert_int_equal(dist_value_size(results), 2);
   assert_ok(dist_reduce(strategy, DIST_REDUCE_SUM, result, NULL, 0, &sum));
   dist_tensor tensor;

@@ -3,6 +3,7 @@
  * Methods of other processes: servers and clients in this process, over loopback. test_rpc_processes.c uses
  * separate processes.
  */
+#include <dist/experimental/rpc.h>
 #include "../common.h"
 
 #include <pthread.h>

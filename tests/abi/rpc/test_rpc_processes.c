@@ -2,6 +2,7 @@
  *
  * Methods of a server in another process: it is killed, suspended and restarted, and it uses TLS.
  */
+#include <dist/experimental/rpc.h>
 #include "../certificates_support.h"
 #include "../processes_support.h"
 

@@ -2,6 +2,7 @@
  *
  * Methods of other processes: rejected names, addresses and strangers.
  */
+#include <dist/experimental/rpc.h>
 #include "../common.h"
 
 static int released;

@@ -42,7 +42,7 @@ static dist_status meet(dist_replica *replica, meeting *m, int32_t me) {
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
   if (m->how == PLANNED && status == DIST_OK) {
     status = dist_work_start(work); /* one round goes well */
-    if (status == DIST_OK) status = dist_work_wait(work, 0);
+    if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
     gate_add(&m->coming);
     /* and the last member comes to no second one */
     if (status == DIST_OK && me == dist_replica_num_replicas(replica) - 1) {
@@ -52,7 +52,7 @@ static dist_status meet(dist_replica *replica, meeting *m, int32_t me) {
   }
   if (status == DIST_OK && m->how == ASYNCHRONOUS && me == m->has_it && m->destroys)
     dist_cancel_destroy(m->cancel);
-  if (status == DIST_OK && m->how != BLOCKING) status = dist_work_wait(work, 0);
+  if (status == DIST_OK && m->how != BLOCKING) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   m->statuses[me] = status;
   read_report(&m->reports[me]);
   dist_work_destroy(work);

@@ -94,7 +94,8 @@ static dist_status zero_asks_a_thread(dist_replica *replica, void *user_data) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, try_on_a_thread, &p) != 0) abort();
     pthread_join(thread, NULL);
-    if (dist_parallel_for(replica, 0, 1000, 1, try_in_a_loop, &p) != DIST_OK) atomic_fetch_add(&p.wrong, 1);
+    if (dist_replica_parallel_for(replica, 0, 1000, 1, try_in_a_loop, &p) != DIST_OK)
+      atomic_fetch_add(&p.wrong, 1);
     h->wrong += atomic_load(&p.wrong);
   }
   return healthy(replica, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host threads that share a CPU: dist_explain() reports it, dist_strategy_options.move_host_threads makes
+ * Host threads that share a CPU: dist_strategy_explain() reports it, dist_cpu_options.move_host_threads makes
  * libdist move them, and the host controls at all times where they may run.
  *
  * The test intercepts sched_setaffinity(), so that it sees every change that libdist makes. Its own calls
@@ -94,7 +94,7 @@ static told read_told(dist_strategy *strategy, int replica) {
   char text[8192] = "";
   char words[64];
   told result = {0, 0};
-  if (dist_explain(strategy, collect, text) != DIST_OK) return result;
+  if (dist_strategy_explain(strategy, collect, text) != DIST_OK) return result;
   const char *line = strstr(text, "shared CPUs:");
   snprintf(words, sizeof words, " replica %d shared a CPU ", replica);
   const char *at = line == NULL ? NULL : strstr(line, words);
@@ -107,7 +107,7 @@ static told read_told(dist_strategy *strategy, int replica) {
 
 static int explains(dist_strategy *strategy, const char *words) {
   char text[8192] = "";
-  return dist_explain(strategy, collect, text) == DIST_OK && strstr(text, words) != NULL;
+  return dist_strategy_explain(strategy, collect, text) == DIST_OK && strstr(text, words) != NULL;
 }
 
 /* With fewer CPUs than replicas, as a cgroup may have it, they give way as they wait. */
@@ -181,9 +181,11 @@ static void *be_replica(void *argument) {
 
 static dist_strategy *of_host_threads(int32_t move) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = 2;
   options.threads = DIST_THREADS_HOST;
-  options.move_host_threads = move;
+  cpu.move_host_threads = move;
   return strategy_with(options);
 }
 
@@ -331,9 +333,11 @@ static dist_status meet_the_caller(dist_replica *replica, void *user_data) {
 static void *call_pinned(void *argument) {
   party *p = argument;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = 2;
-  options.placement = DIST_PLACEMENT_CORES;
-  options.move_host_threads = p->moves;
+  cpu.placement = DIST_PLACEMENT_CORES;
+  cpu.move_host_threads = p->moves;
   dist_strategy *strategy = NULL;
   if (sched_getaffinity(0, sizeof given, &given) != 0 || dist_strategy_create(&options, &strategy) != DIST_OK)
     return NULL;
@@ -395,8 +399,10 @@ static void an_attached_thread_is_the_hosts(void **state) {
   for (int moves = 0; moves <= 1; moves++) {
     party p = {.moves = moves};
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+    options.cpu = &cpu;
     options.num_replicas = 2;
-    options.move_host_threads = moves;
+    cpu.move_host_threads = moves;
     dist_strategy *strategy = strategy_with(options);
     if (crowded(strategy)) skip_because(NO_SPARE_CPU);
     assert_ok(dist_run(strategy, lend_replica, &p, NULL));
@@ -411,16 +417,18 @@ static void wrong_options_are_refused(void **state) {
   (void)state;
   dist_strategy *strategy = NULL;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = 2;
   for (int32_t wrong = -1; wrong <= 2; wrong += 3) {
-    options.move_host_threads = wrong;
+    cpu.move_host_threads = wrong;
     assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "move_host_threads");
   }
-  options.move_host_threads = 1;
+  cpu.move_host_threads = 1;
   options.threads = DIST_THREADS_LIBRARY;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
                "no replica is a thread of the host's");
-  options.move_host_threads = 0;
+  cpu.move_host_threads = 0;
 }
 
 int main(void) {

@@ -329,7 +329,7 @@ static void loops_start_no_thread(void **state) {
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_HOST);
   dist_replica *replica = NULL;
   assert_ok(dist_replica_enter(strategy, 0, &replica));
-  assert_ok(dist_parallel_for(replica, 0, COUNT_OF(numbers), 1, halve, numbers));
+  assert_ok(dist_replica_parallel_for(replica, 0, COUNT_OF(numbers), 1, halve, numbers));
   await_threads(before);
   assert_ok(dist_replica_leave(replica, DIST_OK));
   assert_ok(dist_strategy_destroy(strategy));

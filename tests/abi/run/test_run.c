@@ -352,7 +352,7 @@ static int64_t read_clock(void *user_data) {
   return atomic_load(&c->now_ns);
 }
 
-static void take_line(void *user_data, int32_t level, const char *message) {
+static void take_line(int32_t level, const char *message, void *user_data) {
   jumping_clock *c = user_data;
   if (level == DIST_LOG_WARNING && atomic_load(&c->lines) == 0)
     snprintf(c->line, sizeof c->line, "%s", message);
@@ -388,11 +388,13 @@ static void a_clock_that_jumps(void **state) {
   (void)state;
   static jumping_clock c;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
-  options.clock = read_clock;
-  options.clock_user_data = &c;
-  options.log = take_line;
-  options.log_user_data = &c;
+  host.clock = read_clock;
+  host.clock_user_data = &c;
+  host.log = take_line;
+  host.log_user_data = &c;
   dist_strategy *strategy = strategy_with(options);
   assert_fails(dist_run(strategy, wait_while_the_clock_jumps, &c, NULL), DIST_DEADLINE_EXCEEDED,
                "replica 1 did not arrive");
@@ -436,9 +438,11 @@ static void a_run_ends_at_its_deadline(void **state) {
   assert_int_equal(atomic_load(&l.outside), 1);
   options.timeout_ns = INT64_MAX;
   assert_ok(dist_run(strategy, healthy, NULL, &options));
-  options.timeout_ns = -1;
+  options.timeout_ns = DIST_NO_TIMEOUT;
+  assert_ok(dist_run(strategy, healthy, NULL, &options));
+  options.timeout_ns = -2;
   assert_fails(dist_run(strategy, healthy, NULL, &options), DIST_INVALID_ARGUMENT,
-               "dist_run_options.timeout_ns is -1");
+               "dist_run_options.timeout_ns is -2");
   options.timeout_ns = 0, options.reserved = 1;
   assert_fails(dist_run(strategy, healthy, NULL, &options), DIST_INVALID_ARGUMENT, "reserved");
   assert_ok(dist_strategy_destroy(strategy));

@@ -403,7 +403,7 @@ static void options_of_a_run(void **state) {
   assert_ok(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL));
   options.timeout_ns = INT64_MAX;
   assert_ok(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL));
-  options.timeout_ns = -1;
+  options.timeout_ns = INT64_MIN;
   assert_fails(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT,
                "timeout_ns");
   options.timeout_ns = 0;

@@ -2,6 +2,7 @@
  *
  * Scopes: the current strategy and replica of a thread, and the operations that each context rejects.
  */
+#include <dist/tf.h>
 #include "tests/abi/common.h"
 
 #include <sys/wait.h>
@@ -81,7 +82,7 @@ static void a_thread_is_a_replica_of_its_own(void **state) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.out_work = &work;
   assert_ok(dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options));
-  assert_ok(dist_work_wait(work, 0));
+  assert_ok(dist_work_wait(work, DIST_NO_TIMEOUT));
   dist_work_destroy(work);
   assert_outside();
 }

@@ -42,24 +42,24 @@ static inline dist_status count_here(dist_replica *replica, void *user_data) {
   return DIST_OK;
 }
 
-static inline dist_work *submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
-                                const dist_submit_options *options) {
-  dist_work *work = NULL;
+static inline dist_request *submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
+                                   const dist_submit_options *options) {
+  dist_request *work = NULL;
   assert_ok(dist_submit(strategy, fn, user_data, options, &work));
   assert_non_null(work);
   return work;
 }
 
 /* How it ended. */
-static inline dist_status end_of(dist_work *work) {
-  const dist_status status = dist_work_wait(work, -1);
-  dist_work_destroy(work);
+static inline dist_status end_of(dist_request *work) {
+  const dist_status status = dist_request_wait(work, -1);
+  dist_request_destroy(work);
   return status;
 }
 
 /* A strategy whose only instance is inside `h`. */
-static inline dist_work *hold_only(dist_strategy *strategy, held *h) {
-  dist_work *work = submit(strategy, hold_here, h, NULL);
+static inline dist_request *hold_only(dist_strategy *strategy, held *h) {
+  dist_request *work = submit(strategy, hold_here, h, NULL);
   gate_await(&h->inside, 1);
   return work;
 }

@@ -14,8 +14,8 @@ static dist_completions *completions_of(void) {
   return completions;
 }
 
-static dist_work *next_of(dist_completions *completions, int64_t timeout_ns) {
-  dist_work *work = (dist_work *)1;
+static dist_request *next_of(dist_completions *completions, int64_t timeout_ns) {
+  dist_request *work = (dist_request *)1;
   assert_ok(dist_completions_next(completions, timeout_ns, &work));
   return work;
 }
@@ -38,23 +38,23 @@ static void in_the_order_of_their_ends(void **state) {
   assert_null(next_of(completions, 0));
   for (int i = 0; i < N; i++) assert_ok(dist_submit(strategy, count_here, &counts[i], &options, NULL));
   for (int i = 0; i < N; i++) {
-    dist_work *work = next_of(completions, -1);
-    assert_ptr_equal(dist_work_user_data(work), &counts[i]);
+    dist_request *work = next_of(completions, -1);
+    assert_ptr_equal(dist_request_user_data(work), &counts[i]);
     assert_int_equal(atomic_load(&counts[i]), 1);
-    assert_ok(dist_work_wait(work, 0));
-    dist_work_destroy(work);
+    assert_ok(dist_request_wait(work, DIST_NO_TIMEOUT));
+    dist_request_destroy(work);
   }
   assert_null(next_of(completions, 0));
   assert_null(next_of(completions, 1000));
   /* A handle of its own, and how it ended, for both. */
-  dist_work *own = NULL;
+  dist_request *own = NULL;
   assert_ok(dist_submit(strategy, count_here, &counts[0], &options, &own));
-  dist_work *arrived = next_of(completions, -1);
+  dist_request *arrived = next_of(completions, -1);
   assert_ptr_equal(arrived, own);
-  dist_work_destroy(own);
-  assert_ok(dist_work_wait(arrived, 0));
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "works of requests");
-  dist_work_destroy(arrived);
+  dist_request_destroy(own);
+  assert_ok(dist_request_wait(arrived, DIST_NO_TIMEOUT));
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "still has requests");
+  dist_request_destroy(arrived);
   dist_completions_destroy(completions);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -85,9 +85,9 @@ static void a_descriptor_for_poll(void **state) {
     struct pollfd each = {.fd = descriptor, .events = POLLIN};
     for (int i = 0; i < 3; i++) {
       assert_int_equal(poll(&each, 1, -1), 1);
-      dist_work *work = next_of(completions, 0);
+      dist_request *work = next_of(completions, 0);
       assert_non_null(work);
-      dist_work_destroy(work);
+      dist_request_destroy(work);
     }
     assert_int_equal(readable(descriptor), 0);
     if (!late) {
@@ -109,7 +109,7 @@ static void completions_that_go_first(void **state) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.completions = completions;
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   atomic_int count = 0;
   for (int i = 0; i < 5; i++) assert_ok(dist_submit(strategy, count_here, &count, &options, NULL));
   dist_completions_destroy(completions);
@@ -141,9 +141,10 @@ static dist_status link_of(dist_replica *replica, void *user_data) {
 }
 
 /* It submits the next one. */
-static void go_on(dist_work *work, void *user_data) {
+static void go_on(dist_request *work, void *user_data) {
   chain *self = user_data;
-  if (dist_work_wait(work, 0) != DIST_OK || dist_work_user_data(work) != self) self->failures++;
+  if (dist_request_wait(work, DIST_NO_TIMEOUT) != DIST_OK || dist_request_user_data(work) != self)
+    self->failures++;
   self->thread = pthread_self();
   if (dist_strategy_destroy(self->strategy) != DIST_FAILED_PRECONDITION) self->failures++;
   if (dist_instances_close(self->strategy, 0) != DIST_FAILED_PRECONDITION) self->failures++;
@@ -177,7 +178,7 @@ static void told_by_a_function(void **state) {
 }
 
 /* Where it blocks, other functions for ends wait, and no instance does. */
-static void block_told(dist_work *work, void *user_data) {
+static void block_told(dist_request *work, void *user_data) {
   (void)work;
   held *self = user_data;
   gate_add(&self->inside);
@@ -213,9 +214,11 @@ static void ten_thousand_in_flight(void **state) {
   static refusals memory;
   memory = (refusals){.refuse_at = -1};
   dist_strategy_options wanted = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  wanted.host = &host;
   wanted.num_replicas = 2;
   wanted.threads = DIST_THREADS_LIBRARY;
-  wanted.allocator = refusing(&memory);
+  host.allocator = refusing(&memory);
   dist_strategy *strategy = strategy_with(wanted);
   dist_instances_options instances = DIST_INSTANCES_OPTIONS_INIT;
   instances.max_queued = IN_FLIGHT;
@@ -229,15 +232,15 @@ static void ten_thousand_in_flight(void **state) {
   long warm = 0;
   for (int round = 0; round < 3; round++) {
     for (int i = 0; i < 2; i++) h[i] = (held)HELD_INIT;
-    dist_work *holders[2];
+    dist_request *holders[2];
     for (int i = 0; i < 2; i++) holders[i] = submit(strategy, hold_here, &h[i], NULL);
     for (int i = 0; i < 2; i++) gate_await(&h[i].inside, 1);
     for (int i = 0; i < IN_FLIGHT; i++) assert_ok(dist_submit(strategy, count_here, &count, &options, NULL));
     for (int i = 0; i < 2; i++) gate_add(&h[i].released);
     for (int i = 0; i < IN_FLIGHT; i++) {
-      dist_work *work = next_of(completions, -1);
-      assert_ok(dist_work_wait(work, 0));
-      dist_work_destroy(work);
+      dist_request *work = next_of(completions, -1);
+      assert_ok(dist_request_wait(work, DIST_NO_TIMEOUT));
+      dist_request_destroy(work);
     }
     for (int i = 0; i < 2; i++) assert_int_equal(end_of(holders[i]), DIST_OK);
     /* Once as many have been in flight, no further memory is asked for. */
@@ -254,11 +257,11 @@ static void ten_thousand_in_flight(void **state) {
 static void what_is_refused(void **state) {
   (void)state;
   dist_completions *completions = completions_of();
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   int32_t descriptor = -1;
   assert_fails(dist_completions_create(NULL, NULL), DIST_INVALID_ARGUMENT, "out_completions");
   assert_fails(dist_completions_next(NULL, 0, &work), DIST_INVALID_ARGUMENT, "completions");
-  assert_fails(dist_completions_next(completions, 0, NULL), DIST_INVALID_ARGUMENT, "out_work");
+  assert_fails(dist_completions_next(completions, 0, NULL), DIST_INVALID_ARGUMENT, "out_request");
   assert_fails(dist_completions_descriptor(NULL, &descriptor), DIST_INVALID_ARGUMENT, "completions");
   assert_fails(dist_completions_descriptor(completions, NULL), DIST_INVALID_ARGUMENT, "out_descriptor");
   dist_completions_destroy(completions);

@@ -87,7 +87,7 @@ static void a_state_from_opening_to_closing(void **state) {
       assert_ok(dist_instances_open(strategy, &options));
       assert_int_equal(atomic_load(&all.made), n * round);
       assert_int_equal(atomic_load(&all.warmed), n * round);
-      dist_work *works[20];
+      dist_request *works[20];
       for (int i = 0; i < 20; i++) works[i] = submit(strategy, use_model, &all, NULL);
       for (int i = 0; i < 20; i++) assert_int_equal(end_of(works[i]), DIST_OK);
       assert_ok(dist_run(strategy, no_model, NULL, NULL));
@@ -173,7 +173,7 @@ static void what_comes_beside_a_reopening(void **state) {
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, open_main, &o), 0);
   gate_await(&r.making, 1);
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   assert_fails(dist_batcher_submit(batcher, NULL, NULL, &work), DIST_UNAVAILABLE, "being opened");
   assert_null(work);
   gate_add(&r.released);
@@ -190,7 +190,7 @@ static void closing_loses_nothing(void **state) {
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
   atomic_int count = 0;
   enum { N = 500 };
-  dist_work *works[N];
+  dist_request *works[N];
   for (int i = 0; i < N; i++) works[i] = submit(strategy, count_here, &count, NULL);
   assert_ok(dist_instances_close(strategy, -1));
   assert_int_equal(atomic_load(&count), N);
@@ -203,15 +203,15 @@ static void closing_at_a_deadline(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
   held h = HELD_INIT;
-  dist_work *running = submit(strategy, until_told, &h, NULL);
+  dist_request *running = submit(strategy, until_told, &h, NULL);
   gate_await(&h.inside, 1);
   atomic_int count = 0;
-  dist_work *queued = submit(strategy, count_here, &count, NULL);
+  dist_request *queued = submit(strategy, count_here, &count, NULL);
   assert_fails(dist_instances_close(strategy, 0), DIST_DEADLINE_EXCEEDED, "2 requests did not complete");
-  assert_fails(dist_work_wait(running, -1), DIST_CANCELLED, "dist_instances_close()");
-  assert_fails(dist_work_wait(queued, -1), DIST_CANCELLED, "dist_instances_close()");
-  dist_work_destroy(running);
-  dist_work_destroy(queued);
+  assert_fails(dist_request_wait(running, -1), DIST_CANCELLED, "dist_instances_close()");
+  assert_fails(dist_request_wait(queued, -1), DIST_CANCELLED, "dist_instances_close()");
+  dist_request_destroy(running);
+  dist_request_destroy(queued);
   assert_int_equal(atomic_load(&count), 0);
   assert_ok(dist_instances_open(strategy, NULL));
   assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
@@ -225,7 +225,7 @@ static void a_shutdown_beside_a_stuck_function(void **state) {
   static held h; /* outlives the test's strategy */
   h = (held)HELD_INIT;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
-  dist_work *stuck = submit(strategy, hold_here, &h, NULL);
+  dist_request *stuck = submit(strategy, hold_here, &h, NULL);
   gate_await(&h.inside, 1);
   atomic_int count = 0;
   for (int i = 0; i < 10; i++) assert_ok(dist_submit(strategy, count_here, &count, NULL, NULL));
@@ -233,7 +233,7 @@ static void a_shutdown_beside_a_stuck_function(void **state) {
   assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED,
                "the functions of replica ");
   gate_add(&h.released);
-  dist_work_destroy(stuck);
+  dist_request_destroy(stuck);
   await_threads(before);
 }
 
@@ -301,14 +301,14 @@ static void a_deadline_without_helpers(void **state) {
   assert_ok(dist_instances_open(strategy, NULL));
   assert_int_equal(pthread_create(&thread, NULL, serve_main, &one), 0);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.timeout_ns = 100;
   atomic_int count = 0;
-  dist_work *late = submit(strategy, count_here, &count, &options);
+  dist_request *late = submit(strategy, count_here, &count, &options);
   atomic_store(&clock.step_ns, 60);
-  assert_fails(dist_work_wait(late, -1), DIST_DEADLINE_EXCEEDED, "before an instance was free");
-  dist_work_destroy(late);
+  assert_fails(dist_request_wait(late, -1), DIST_DEADLINE_EXCEEDED, "before an instance was free");
+  dist_request_destroy(late);
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
   assert_ok(dist_instances_close(strategy, -1));
@@ -326,14 +326,14 @@ static void a_shutdown_beside_a_stuck_host_thread(void **state) {
   server one = {strategy, 0, DIST_OK};
   assert_ok(dist_instances_open(strategy, NULL));
   assert_int_equal(pthread_create(&thread, NULL, serve_main, &one), 0);
-  dist_work *stuck = hold_only(strategy, &h);
+  dist_request *stuck = hold_only(strategy, &h);
   assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED,
                "the functions of replica 0");
   gate_add(&h.released);
   pthread_join(thread, NULL);
   assert_int_equal(one.status, DIST_OK);
-  assert_fails(dist_work_wait(stuck, -1), DIST_CANCELLED, "dist_strategy_shutdown()");
-  dist_work_destroy(stuck);
+  assert_fails(dist_request_wait(stuck, -1), DIST_CANCELLED, "dist_strategy_shutdown()");
+  dist_request_destroy(stuck);
 }
 
 /* ---- A forked child ---- */
@@ -344,24 +344,24 @@ static void a_forked_child(void **state) {
   atomic_int count = 0;
   dist_completions *completions = NULL;
   assert_ok(dist_completions_create(NULL, &completions));
-  dist_work *work = submit(strategy, count_here, &count, NULL);
-  assert_ok(dist_work_wait(work, -1));
+  dist_request *work = submit(strategy, count_here, &count, NULL);
+  assert_ok(dist_request_wait(work, -1));
   const pid_t child = fork();
   if (child == 0) {
     int bad = 0;
-    dist_work *none = NULL;
+    dist_request *none = NULL;
     bad |= dist_submit(strategy, count_here, &count, NULL, &none) != DIST_FAILED_PRECONDITION;
-    bad |= dist_work_wait(work, -1) != DIST_FAILED_PRECONDITION;
+    bad |= dist_request_wait(work, -1) != DIST_FAILED_PRECONDITION;
     bad |= dist_instances_close(strategy, -1) != DIST_FAILED_PRECONDITION;
     bad |= dist_completions_next(completions, -1, &none) != DIST_FAILED_PRECONDITION;
-    dist_work_destroy(work);
+    dist_request_destroy(work);
     dist_completions_destroy(completions);
     _exit(bad);
   }
   int status = 0;
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
-  dist_work_destroy(work);
+  dist_request_destroy(work);
   dist_completions_destroy(completions);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -386,7 +386,7 @@ static dist_status a_life(dist_strategy *strategy, dist_completions *completions
   dist_batcher_options batching = DIST_BATCHER_OPTIONS_INIT;
   batching.continuous = 1;
   if (status == DIST_OK) status = dist_batcher_create(strategy, no_step, NULL, &batching, &batcher);
-  dist_work *works[3] = {NULL, NULL, NULL};
+  dist_request *works[3] = {NULL, NULL, NULL};
   dist_submit_options with = DIST_SUBMIT_OPTIONS_INIT;
   with.timeout_ns = INT64_C(600) * 1000 * 1000 * 1000;
   if (status == DIST_OK) status = dist_submit(strategy, use_model, &all, &with, &works[0]);
@@ -397,15 +397,15 @@ static dist_status a_life(dist_strategy *strategy, dist_completions *completions
   if (status == DIST_OK) status = dist_batcher_submit(batcher, NULL, NULL, &works[2]);
   for (int i = 0; i < 3; i++) {
     if (works[i] == NULL) continue;
-    const dist_status ended = dist_work_wait(works[i], -1);
+    const dist_status ended = dist_request_wait(works[i], -1);
     if (status == DIST_OK) status = ended;
-    dist_work_destroy(works[i]);
+    dist_request_destroy(works[i]);
   }
   assert_ok(dist_instances_close(strategy, -1));
-  for (dist_work *work = NULL;;) {
+  for (dist_request *work = NULL;;) {
     assert_ok(dist_completions_next(completions, 0, &work));
     if (work == NULL) break;
-    dist_work_destroy(work);
+    dist_request_destroy(work);
   }
   assert_ok(dist_batcher_destroy(batcher));
   return status;
@@ -420,9 +420,11 @@ static void whatever_memory_is_refused(void **state) {
   long k = 0;
   for (int refused = 1; refused; k++) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_host_options host = DIST_HOST_OPTIONS_INIT;
+    options.host = &host;
     options.num_replicas = 2;
     options.threads = DIST_THREADS_LIBRARY;
-    options.allocator = refusing(&a);
+    host.allocator = refusing(&a);
     dist_strategy *strategy = strategy_with(options);
     const long before = atomic_load(&a.requests);
     atomic_store(&a.refuse_at, before + k);

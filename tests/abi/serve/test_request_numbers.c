@@ -46,14 +46,14 @@ static void how_many_and_how_they_end(void **state) {
   for (int i = 0; i < 5; i++) assert_int_equal(end_of(submit(strategy, count_here, &count, NULL)), DIST_OK);
   for (int i = 0; i < 2; i++) assert_int_equal(end_of(submit(strategy, fails, NULL, NULL)), DIST_DATA_LOSS);
   held h = HELD_INIT;
-  dist_work *inside[2];
+  dist_request *inside[2];
   for (int i = 0; i < 2; i++) inside[i] = submit(strategy, hold_here, &h, NULL);
   gate_await(&h.inside, 2);
   dist_submit_options bounded = DIST_SUBMIT_OPTIONS_INIT;
   bounded.timeout_ns = 1000;
-  dist_work *late = submit(strategy, count_here, &count, &bounded);
-  dist_work *cancelled = submit(strategy, count_here, &count, NULL);
-  dist_work *queued = submit(strategy, count_here, &count, NULL);
+  dist_request *late = submit(strategy, count_here, &count, &bounded);
+  dist_request *cancelled = submit(strategy, count_here, &count, NULL);
+  dist_request *queued = submit(strategy, count_here, &count, NULL);
   assert_fails(dist_submit(strategy, count_here, &count, NULL, NULL), DIST_RESOURCE_EXHAUSTED,
                "are queued, which is the limit");
   expect_sample(strategy, "dist_requests_queued", 3);
@@ -61,7 +61,7 @@ static void how_many_and_how_they_end(void **state) {
   expect_sample(strategy, "dist_requests_accepted_total", 12);
   expect_sample(strategy, "dist_requests_refused_total{reason=\"full\"}", 1);
   expect_sample(strategy, "dist_requests_refused_total{reason=\"closed\"}", 0);
-  assert_ok(dist_work_cancel(cancelled));
+  assert_ok(dist_request_cancel(cancelled));
   assert_int_equal(end_of(cancelled), DIST_CANCELLED);
   atomic_store(&clock.now_ns, 10000);
   assert_int_equal(end_of(late), DIST_DEADLINE_EXCEEDED);
@@ -115,9 +115,9 @@ static void no_time_is_shown_shorter(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
   held h = HELD_INIT;
-  dist_work *inside = hold_only(strategy, &h);
+  dist_request *inside = hold_only(strategy, &h);
   atomic_int count = 0;
-  dist_work *queued = submit(strategy, count_here, &count, NULL);
+  dist_request *queued = submit(strategy, count_here, &count, NULL);
   for (const int64_t start = steady_ns(); steady_ns() - start < 3000000;) sched_yield();
   gate_add(&h.released);
   assert_int_equal(end_of(inside), DIST_OK);
@@ -135,7 +135,7 @@ static void no_time_is_shown_shorter(void **state) {
 /* ---- Which ---- */
 
 static dist_status write_trace_here(dist_replica *replica, void *user_data) {
-  return dist_write_trace(dist_replica_strategy(replica), append_page, user_data);
+  return dist_strategy_write_trace(dist_replica_strategy(replica), append_page, user_data);
 }
 
 static dist_status nothing(dist_replica *replica, void *user_data) {

@@ -42,7 +42,7 @@ static dist_status look_round(dist_replica *replica, void *user_data) {
   self->merge = dist_merge_call(replica, merge_nothing, NULL, NULL, NULL, NULL);
   self->check = dist_replica_check(replica);
   atomic_llong sum = 0;
-  const dist_status looped = dist_parallel_for(replica, 0, 1000, 10, add_up, &sum);
+  const dist_status looped = dist_replica_parallel_for(replica, 0, 1000, 10, add_up, &sum);
   self->sum = atomic_load(&sum);
   return looped;
 }
@@ -74,8 +74,8 @@ static void side_by_side(void **state) {
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
   for (int round = 0; round < MANY; round++) {
     pair p = {GATE_INIT};
-    dist_work *first = submit(strategy, meet, &p, NULL);
-    dist_work *second = submit(strategy, meet, &p, NULL);
+    dist_request *first = submit(strategy, meet, &p, NULL);
+    dist_request *second = submit(strategy, meet, &p, NULL);
     assert_int_equal(end_of(first), DIST_OK);
     assert_int_equal(end_of(second), DIST_OK);
   }
@@ -105,12 +105,12 @@ static void by_priority_then_by_arrival(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_LIBRARY);
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   static const int32_t priorities[] = {0, 3, DIST_PRIORITY_MIN, 3, DIST_PRIORITY_MAX, 0};
   static const int expected[] = {3, 1, 5, 2, 0, 4};
   order all = {0};
   placed each[COUNT_OF(priorities)];
-  dist_work *works[COUNT_OF(priorities)];
+  dist_request *works[COUNT_OF(priorities)];
   for (size_t i = 0; i < COUNT_OF(priorities); i++) {
     dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
     options.priority = priorities[i];
@@ -159,15 +159,15 @@ static void a_run_is_passed_by_nobody(void **state) {
   for (int round = 0; round < MANY; round++) {
     dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
     held h = HELD_INIT;
-    dist_work *holder = hold_only(strategy, &h);
+    dist_request *holder = hold_only(strategy, &h);
     gang g = {.strategy = strategy, .ran_when_late_began = -1};
     pthread_t caller;
     assert_int_equal(pthread_create(&caller, NULL, gang_main, &g), 0);
     /* It sleeps for the replicas alone. */
     while (!sleeps(atomic_load(&g.thread))) sched_yield();
-    dist_work *late = submit(strategy, late_one, &g, NULL);
+    dist_request *late = submit(strategy, late_one, &g, NULL);
     int32_t done = 1;
-    assert_ok(dist_work_test(late, &done));
+    assert_ok(dist_request_test(late, &done));
     assert_false(done);
     assert_int_equal(atomic_load(&g.ran), 0);
     gate_add(&h.released);
@@ -187,11 +187,11 @@ static void a_full_queue_refuses_at_once(void **state) {
   instances.max_queued = 3;
   assert_ok(dist_instances_open(strategy, &instances));
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   atomic_int count = 0;
-  dist_work *works[3];
+  dist_request *works[3];
   for (int i = 0; i < 3; i++) works[i] = submit(strategy, count_here, &count, NULL);
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   assert_fails(dist_submit(strategy, count_here, &count, NULL, &none), DIST_RESOURCE_EXHAUSTED,
                "3 requests are queued, which is the limit");
   assert_null(none);
@@ -213,11 +213,11 @@ static void a_failure_is_of_one_alone(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
   held h = HELD_INIT;
-  dist_work *other = hold_only(strategy, &h);
-  dist_work *bad = submit(strategy, fail_here, NULL, NULL);
-  assert_fails(dist_work_wait(bad, -1), DIST_NOT_FOUND, "no such sentence");
-  assert_fails(dist_work_wait(bad, -1), DIST_NOT_FOUND, "no such sentence");
-  dist_work_destroy(bad);
+  dist_request *other = hold_only(strategy, &h);
+  dist_request *bad = submit(strategy, fail_here, NULL, NULL);
+  assert_fails(dist_request_wait(bad, -1), DIST_NOT_FOUND, "no such sentence");
+  assert_fails(dist_request_wait(bad, -1), DIST_NOT_FOUND, "no such sentence");
+  dist_request_destroy(bad);
   gate_add(&h.released);
   assert_int_equal(end_of(other), DIST_OK);
   atomic_int count = 0;
@@ -233,27 +233,27 @@ static void deadlines(void **state) {
   stepping_clock clock = {1000, 0};
   dist_strategy *strategy = strategy_with(by_clock(&clock, 1, DIST_THREADS_LIBRARY));
   held h = HELD_INIT;
-  dist_work *holder = hold_only(strategy, &h);
+  dist_request *holder = hold_only(strategy, &h);
   atomic_int count = 0;
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.timeout_ns = 5000;
-  dist_work *queued = submit(strategy, count_here, &count, &options);
+  dist_request *queued = submit(strategy, count_here, &count, &options);
   int32_t done = 1;
-  assert_ok(dist_work_test(queued, &done));
+  assert_ok(dist_request_test(queued, &done));
   assert_false(done);
   atomic_store(&clock.now_ns, 6001);
-  assert_fails(dist_work_wait(queued, -1), DIST_DEADLINE_EXCEEDED, "before an instance was free");
-  dist_work_destroy(queued);
+  assert_fails(dist_request_wait(queued, -1), DIST_DEADLINE_EXCEEDED, "before an instance was free");
+  dist_request_destroy(queued);
   gate_add(&h.released);
   assert_int_equal(end_of(holder), DIST_OK);
   assert_int_equal(atomic_load(&count), 0);
   /* And while its function runs. */
   held running = HELD_INIT;
-  dist_work *work = submit(strategy, until_told, &running, &options);
+  dist_request *work = submit(strategy, until_told, &running, &options);
   gate_await(&running.inside, 1);
   atomic_store(&clock.now_ns, 20000);
-  assert_fails(dist_work_wait(work, -1), DIST_DEADLINE_EXCEEDED, "the request's deadline of 5 us expired");
-  dist_work_destroy(work);
+  assert_fails(dist_request_wait(work, -1), DIST_DEADLINE_EXCEEDED, "the request's deadline of 5 us expired");
+  dist_request_destroy(work);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -266,7 +266,7 @@ static void cancels(void **state) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.cancel = cancel;
   held running = HELD_INIT;
-  dist_work *works[3];
+  dist_request *works[3];
   works[0] = submit(strategy, until_told, &running, &options);
   gate_await(&running.inside, 1);
   atomic_int count = 0;
@@ -274,13 +274,13 @@ static void cancels(void **state) {
   works[2] = submit(strategy, count_here, &count, NULL);
   assert_ok(dist_cancel_signal(cancel, "the client hung up"));
   for (int i = 0; i < 2; i++) {
-    assert_fails(dist_work_wait(works[i], -1), DIST_CANCELLED, "the client hung up");
-    dist_work_destroy(works[i]);
+    assert_fails(dist_request_wait(works[i], -1), DIST_CANCELLED, "the client hung up");
+    dist_request_destroy(works[i]);
   }
   assert_int_equal(end_of(works[2]), DIST_OK);
   assert_int_equal(atomic_load(&count), 1);
   /* Too late to begin. */
-  dist_work *none = NULL;
+  dist_request *none = NULL;
   assert_fails(dist_submit(strategy, count_here, &count, &options, &none), DIST_CANCELLED,
                "the client hung up");
   assert_null(none);
@@ -290,12 +290,12 @@ static void cancels(void **state) {
   works[0] = submit(strategy, until_told, &again, NULL);
   gate_await(&again.inside, 1);
   works[1] = submit(strategy, count_here, &count, NULL);
-  assert_ok(dist_work_cancel(works[1]));
-  assert_fails(dist_work_wait(works[1], -1), DIST_CANCELLED, "before it started");
-  assert_ok(dist_work_cancel(works[0]));
-  assert_fails(dist_work_wait(works[0], -1), DIST_CANCELLED, "dist_work_cancel()");
-  dist_work_destroy(works[0]);
-  dist_work_destroy(works[1]);
+  assert_ok(dist_request_cancel(works[1]));
+  assert_fails(dist_request_wait(works[1], -1), DIST_CANCELLED, "before it started");
+  assert_ok(dist_request_cancel(works[0]));
+  assert_fails(dist_request_wait(works[0], -1), DIST_CANCELLED, "dist_request_cancel()");
+  dist_request_destroy(works[0]);
+  dist_request_destroy(works[1]);
   assert_int_equal(atomic_load(&count), 1);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   assert_ok(dist_strategy_destroy(strategy));
@@ -305,7 +305,7 @@ static void cancels(void **state) {
 
 typedef struct inside_calls {
   dist_strategy *strategy;
-  dist_work *other;
+  dist_request *other;
   dist_status wait, run, close;
   report wait_error;
 } inside_calls;
@@ -314,16 +314,16 @@ static dist_status call_inside(dist_replica *replica, void *user_data) {
   (void)replica;
   inside_calls *self = user_data;
   atomic_int count = 0;
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   const dist_status submitted = dist_submit(self->strategy, count_here, &count, NULL, &work);
   if (submitted != DIST_OK) return submitted;
-  self->wait = dist_work_wait(work, -1);
+  self->wait = dist_request_wait(work, -1);
   read_report(&self->wait_error);
   self->other = work;
   self->run = dist_run(self->strategy, healthy, NULL, NULL);
   self->close = dist_instances_close(self->strategy, -1);
   /* `count` must not go before it has been counted: this is the only instance, so it has not. */
-  return dist_work_cancel(work);
+  return dist_request_cancel(work);
 }
 
 static void what_an_instance_may_not_do(void **state) {
@@ -332,7 +332,7 @@ static void what_an_instance_may_not_do(void **state) {
   inside_calls calls = {.strategy = strategy};
   assert_int_equal(end_of(submit(strategy, call_inside, &calls, NULL)), DIST_OK);
   assert_int_equal(calls.wait, DIST_FAILED_PRECONDITION);
-  assert_has(calls.wait_error.message, "dist_work_wait");
+  assert_has(calls.wait_error.message, "dist_request_wait");
   assert_int_equal(calls.run, DIST_FAILED_PRECONDITION);
   assert_int_equal(calls.close, DIST_FAILED_PRECONDITION);
   assert_int_equal(end_of(calls.other), DIST_CANCELLED);
@@ -342,7 +342,7 @@ static void what_an_instance_may_not_do(void **state) {
 static void what_is_refused(void **state) {
   (void)state;
   atomic_int count = 0;
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   assert_fails(dist_submit(NULL, count_here, &count, NULL, &work), DIST_INVALID_ARGUMENT, "strategy");
   dist_strategy *caller = strategy_of(2, DIST_THREADS_CALLER);
   assert_fails(dist_submit(caller, count_here, &count, NULL, &work), DIST_FAILED_PRECONDITION,
@@ -362,7 +362,7 @@ static void what_is_refused(void **state) {
   options.priority = INT32_MIN;
   assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT, "priority");
   options.priority = 0;
-  options.timeout_ns = -1;
+  options.timeout_ns = -2;
   assert_fails(dist_submit(strategy, count_here, &count, &options, &work), DIST_INVALID_ARGUMENT,
                "timeout_ns");
   dist_instances_options instances = DIST_INSTANCES_OPTIONS_INIT;
@@ -374,17 +374,15 @@ static void what_is_refused(void **state) {
   instances.helper_threads = 2;
   assert_fails(dist_instances_open(strategy, &instances), DIST_INVALID_ARGUMENT, "helper_threads");
   assert_null(work);
-  assert_null(dist_work_user_data(NULL));
+  assert_null(dist_request_user_data(NULL));
   assert_null(dist_instance_state(NULL));
   assert_ok(dist_instances_open(strategy, NULL));
   assert_fails(dist_instances_open(strategy, NULL), DIST_FAILED_PRECONDITION, "open");
   work = submit(strategy, count_here, &count, NULL);
-  assert_ptr_equal(dist_work_user_data(work), &count);
-  assert_fails(dist_work_start(work), DIST_FAILED_PRECONDITION, "request");
-  assert_fails(dist_work_ready(work, 0), DIST_FAILED_PRECONDITION, "request");
-  assert_ok(dist_work_wait(work, -1));
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "works of requests");
-  dist_work_destroy(work);
+  assert_ptr_equal(dist_request_user_data(work), &count);
+  assert_ok(dist_request_wait(work, -1));
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "still has requests");
+  dist_request_destroy(work);
   assert_ok(dist_instances_close(strategy, -1));
   assert_fails(dist_submit(strategy, count_here, &count, NULL, &work), DIST_UNAVAILABLE, "closed");
   assert_ok(dist_instances_open(strategy, NULL));
@@ -396,16 +394,16 @@ static void any_of_several(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
   held h = HELD_INIT;
-  dist_work *works[3];
+  dist_request *works[3];
   works[0] = hold_only(strategy, &h);
   atomic_int count = 0;
   works[1] = submit(strategy, count_here, &count, NULL);
   size_t index = 99;
-  assert_ok(dist_work_wait_any(works, 2, -1, &index));
+  assert_ok(dist_request_wait_any(works, 2, -1, &index));
   assert_int_equal(index, 1);
   works[2] = submit(strategy, fail_here, NULL, NULL);
-  dist_work *others[] = {works[0], works[2]};
-  assert_fails(dist_work_wait_any(others, 2, -1, &index), DIST_NOT_FOUND, "no such sentence");
+  dist_request *others[] = {works[0], works[2]};
+  assert_fails(dist_request_wait_any(others, 2, -1, &index), DIST_NOT_FOUND, "no such sentence");
   assert_int_equal(index, 1);
   gate_add(&h.released);
   for (int i = 0; i < 3; i++) (void)end_of(works[i]);

@@ -39,10 +39,10 @@ static dist_status gang_in_the_storm(dist_replica *replica, void *user_data) {
   return status;
 }
 
-static void told_in_the_storm(dist_work *work, void *user_data) {
+static void told_in_the_storm(dist_request *work, void *user_data) {
   storm *s = user_data;
-  if (dist_work_user_data(work) != s) atomic_fetch_add(&s->bad, 1);
-  (void)!dist_work_wait(work, 0);
+  if (dist_request_user_data(work) != s) atomic_fetch_add(&s->bad, 1);
+  (void)!dist_request_wait(work, DIST_NO_TIMEOUT);
   atomic_fetch_add(&s->told, 1);
 }
 
@@ -66,7 +66,7 @@ static void *submit_main(void *argument) {
     dist_cancel *cancel = NULL;
     if (draw(self, 3) == 0 && dist_cancel_create(NULL, &cancel) == DIST_OK) options.cancel = cancel;
     const unsigned way = draw(self, 3);
-    dist_work *work = NULL;
+    dist_request *work = NULL;
     if (way == 0) options.completions = s->completions;
     if (way == 1) options.done = told_in_the_storm;
     const dist_status status = dist_submit(s->strategy, in_the_storm, s, &options, way == 2 ? &work : NULL);
@@ -74,13 +74,13 @@ static void *submit_main(void *argument) {
       atomic_fetch_add(&s->accepted, 1);
       if (cancel != NULL && draw(self, 2) == 0) (void)!dist_cancel_signal(cancel, "the storm");
       if (way == 2) {
-        if (draw(self, 4) == 0) (void)!dist_work_cancel(work);
-        (void)!dist_work_wait(work, -1);
+        if (draw(self, 4) == 0) (void)!dist_request_cancel(work);
+        (void)!dist_request_wait(work, -1);
         int32_t done = 0;
-        (void)!dist_work_test(work, &done);
-        if (!done && dist_work_wait(work, -1) == DIST_OK) atomic_fetch_add(&s->bad, 1);
+        (void)!dist_request_test(work, &done);
+        if (!done && dist_request_wait(work, -1) == DIST_OK) atomic_fetch_add(&s->bad, 1);
         atomic_fetch_add(&s->waited, 1);
-        dist_work_destroy(work);
+        dist_request_destroy(work);
       }
     } else if (status != DIST_RESOURCE_EXHAUSTED) {
       atomic_fetch_add(&s->bad, 1);
@@ -120,11 +120,11 @@ static void everything_at_once(void **state) {
     }
     for (int i = 0; i < SUBMITTERS + RUNNERS; i++) pthread_join(threads[i], NULL);
     assert_ok(dist_instances_close(s.strategy, -1));
-    for (dist_work *work = NULL;;) {
+    for (dist_request *work = NULL;;) {
       assert_ok(dist_completions_next(s.completions, 0, &work));
       if (work == NULL) break;
       atomic_fetch_add(&s.arrived, 1);
-      dist_work_destroy(work);
+      dist_request_destroy(work);
     }
     assert_ok(dist_strategy_destroy(s.strategy));
     dist_completions_destroy(s.completions);

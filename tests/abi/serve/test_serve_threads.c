@@ -15,14 +15,14 @@ static void a_thread_that_ends_inside(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
   for (int i = 0; i < 5; i++) {
-    dist_work *work = submit(strategy, end_thread, NULL, NULL);
-    assert_fails(dist_work_wait(work, -1), DIST_FAILED_PRECONDITION, "thread ended inside");
-    dist_work_destroy(work);
+    dist_request *work = submit(strategy, end_thread, NULL, NULL);
+    assert_fails(dist_request_wait(work, -1), DIST_FAILED_PRECONDITION, "thread ended inside");
+    dist_request_destroy(work);
     atomic_int count = 0;
     pair p = {GATE_INIT};
     /* Both instances are there. */
-    dist_work *first = submit(strategy, meet, &p, NULL);
-    dist_work *second = submit(strategy, meet, &p, NULL);
+    dist_request *first = submit(strategy, meet, &p, NULL);
+    dist_request *second = submit(strategy, meet, &p, NULL);
     assert_int_equal(end_of(first), DIST_OK);
     assert_int_equal(end_of(second), DIST_OK);
     assert_int_equal(atomic_load(&count), 0);
@@ -46,8 +46,8 @@ static void a_thread_that_ends_in_a_run(void **state) {
     assert_fails(dist_run(strategy, end_thread_of_one, NULL, NULL), DIST_FAILED_PRECONDITION,
                  "thread ended inside");
     pair p = {GATE_INIT};
-    dist_work *first = submit(strategy, meet, &p, NULL);
-    dist_work *second = submit(strategy, meet, &p, NULL);
+    dist_request *first = submit(strategy, meet, &p, NULL);
+    dist_request *second = submit(strategy, meet, &p, NULL);
     assert_int_equal(end_of(first), DIST_OK);
     assert_int_equal(end_of(second), DIST_OK);
   }
@@ -65,10 +65,10 @@ typedef struct opener {
 static void *open_main(void *argument) {
   opener *self = argument;
   gate_await(self->begin, 1);
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   self->status = dist_submit(self->strategy, count_here, self->count, NULL, &work);
-  if (self->status == DIST_OK) self->status = dist_work_wait(work, -1);
-  dist_work_destroy(work);
+  if (self->status == DIST_OK) self->status = dist_request_wait(work, -1);
+  dist_request_destroy(work);
   return NULL;
 }
 

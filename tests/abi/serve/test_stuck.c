@@ -75,14 +75,14 @@ static void append(const char *text, size_t size_bytes, void *user_data) {
 static void assert_says(dist_strategy *strategy, const char *words) {
   static page p;
   p.size = 0;
-  assert_ok(dist_write_metrics(strategy, NULL, append, &p));
-  assert_ok(dist_explain(strategy, append, &p));
+  assert_ok(dist_strategy_write_metrics(strategy, NULL, append, &p));
+  assert_ok(dist_strategy_explain(strategy, append, &p));
   assert_has(p.text, words);
 }
 
 /* The strategy's log, by whichever thread. */
 static atomic_int logged;
-static void count_lines(void *user_data, int32_t level, const char *line) {
+static void count_lines(int32_t level, const char *line, void *user_data) {
   (void)user_data;
   if (level == DIST_LOG_WARNING && strstr(line, "has not returned on replica") != NULL)
     atomic_fetch_add(&logged, 1);
@@ -104,7 +104,7 @@ static dist_status wait_at_gate(dist_replica *replica, void *user_data) {
   atomic_fetch_add(&self->ok, dist_replica_check(replica) == DIST_OK);
   (void)hold_here(replica, &self->at);
   int wrong = dist_replica_check(replica) != DIST_CANCELLED;
-  wrong |= dist_parallel_for(replica, 0, 1, 1, NULL, NULL) == DIST_OK;
+  wrong |= dist_replica_parallel_for(replica, 0, 1, 1, NULL, NULL) == DIST_OK;
   void *content = NULL;
   if (self->s != NULL)
     wrong |= dist_replica_version(replica, self->s->versions, &content, NULL) != DIST_CANCELLED;
@@ -129,15 +129,15 @@ static void await_count(atomic_int *count, int value) {
 /* How the request of a stuck function is told to end. */
 enum way { BY_DEADLINE, BY_WORK, BY_OBJECT, WAYS };
 
-static dist_work *submit_stuck(dist_strategy *strategy, stuck_at_gate *g, enum way way,
-                               dist_cancel **out_cancel) {
+static dist_request *submit_stuck(dist_strategy *strategy, stuck_at_gate *g, enum way way,
+                                  dist_cancel **out_cancel) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   if (way == BY_DEADLINE) options.timeout_ns = DEADLINE_NS;
   if (way == BY_OBJECT) assert_ok(dist_cancel_create(NULL, out_cancel));
   options.cancel = *out_cancel;
-  dist_work *work = submit(strategy, wait_at_gate, g, &options);
+  dist_request *work = submit(strategy, wait_at_gate, g, &options);
   gate_await(&g->at.inside, 1);
-  if (way == BY_WORK) assert_ok(dist_work_cancel(work));
+  if (way == BY_WORK) assert_ok(dist_request_cancel(work));
   if (way == BY_OBJECT) assert_ok(dist_cancel_signal(*out_cancel, "no longer needed"));
   return work;
 }
@@ -147,7 +147,10 @@ static void check_stuck(enum way way, int exits) {
   atomic_store(&clock.now_ns, 1000);
   atomic_store(&logged, 0);
   dist_strategy_options with = by_clock(&clock, 2, DIST_THREADS_LIBRARY);
-  with.log = count_lines;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  if (with.host != NULL) host = *with.host;
+  with.host = &host;
+  host.log = count_lines;
   dist_strategy *strategy = strategy_with(with);
   states all = {0};
   dist_instances_options options = with_states(&all);
@@ -158,25 +161,25 @@ static void check_stuck(enum way way, int exits) {
   g.s = series_with(NULL);
   (void)publish(g.s);
   dist_cancel *cancel = NULL;
-  dist_work *work = submit_stuck(strategy, &g, way, &cancel);
+  dist_request *work = submit_stuck(strategy, &g, way, &cancel);
   /* A run waits for its replica. */
   pthread_t runner;
   assert_int_equal(pthread_create(&runner, NULL, run_main, strategy), 0);
   int32_t done = 1;
-  assert_ok(dist_work_test(work, &done));
+  assert_ok(dist_request_test(work, &done));
   assert_int_equal(done, 0);
   /* The clock's thread may have to see first that it was told. */
   while (!done) {
     atomic_fetch_add(&clock.now_ns, LONG_NS);
     sched_yield();
-    if (dist_work_test(work, &done) != DIST_OK) break;
+    if (dist_request_test(work, &done) != DIST_OK) break;
   }
-  assert_fails(dist_work_wait(work, -1), way == BY_DEADLINE ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED,
+  assert_fails(dist_request_wait(work, -1), way == BY_DEADLINE ? DIST_DEADLINE_EXCEEDED : DIST_CANCELLED,
                "which got another thread");
   dist_error_info info = DIST_ERROR_INFO_INIT;
   assert_ok(dist_last_error_info(&info));
   assert_true(info.replica == 0 || info.replica == 1);
-  dist_work_destroy(work);
+  dist_request_destroy(work);
   void *ran = NULL;
   pthread_join(runner, &ran);
   assert_non_null(ran);
@@ -190,7 +193,7 @@ static void check_stuck(enum way way, int exits) {
   assert_says(strategy, "1 replaced (at most 4), of which 1 are still running");
   /* Two at the same time: both replicas serve. */
   held both = HELD_INIT;
-  dist_work *works[2];
+  dist_request *works[2];
   for (int i = 0; i < 2; i++) works[i] = submit(strategy, hold_here, &both, NULL);
   gate_await(&both.inside, 2);
   gate_add(&both.released);
@@ -234,7 +237,7 @@ static void replacements_are_bounded(void **state) {
   stuck_at_gate gates[3] = {AT_GATE, AT_GATE, AT_GATE};
   dist_cancel *none = NULL;
   for (int i = 0; i < 3; i++) {
-    dist_work *work = submit_stuck(strategy, &gates[i], BY_DEADLINE, &none);
+    dist_request *work = submit_stuck(strategy, &gates[i], BY_DEADLINE, &none);
     atomic_fetch_add(&clock.now_ns, LONG_NS);
     if (i == 2) gate_add(&gates[i].at.released);
     const dist_status status = end_of(work);
@@ -248,7 +251,7 @@ static void replacements_are_bounded(void **state) {
   assert_ok(dist_instances_close(strategy, -1));
   assert_ok(dist_instances_open(strategy, &options));
   stuck_at_gate again = AT_GATE;
-  dist_work *work = submit_stuck(strategy, &again, BY_DEADLINE, &none);
+  dist_request *work = submit_stuck(strategy, &again, BY_DEADLINE, &none);
   atomic_fetch_add(&clock.now_ns, LONG_NS);
   assert_int_equal(end_of(work), DIST_DEADLINE_EXCEEDED);
   gate_add(&again.at.released);
@@ -267,14 +270,17 @@ static void a_strategy_ends_before_it(void **state) {
   for (int shut_down = 0; shut_down < 2; shut_down++) {
     atomic_store(&clock.now_ns, 1000);
     dist_strategy_options with = by_clock(&clock, 2, DIST_THREADS_LIBRARY);
-    with.allocator = refusing(&memory);
+    dist_host_options host = DIST_HOST_OPTIONS_INIT;
+    if (with.host != NULL) host = *with.host;
+    with.host = &host;
+    host.allocator = refusing(&memory);
     dist_strategy *strategy = strategy_with(with);
     states all = {0};
     dist_instances_options options = with_states(&all);
     assert_ok(dist_instances_open(strategy, &options));
     stuck_at_gate g = AT_GATE;
     dist_cancel *none = NULL;
-    dist_work *work = submit_stuck(strategy, &g, BY_DEADLINE, &none);
+    dist_request *work = submit_stuck(strategy, &g, BY_DEADLINE, &none);
     atomic_fetch_add(&clock.now_ns, LONG_NS);
     assert_int_equal(end_of(work), DIST_DEADLINE_EXCEEDED);
     if (shut_down) {
@@ -329,7 +335,7 @@ static int others_sleep(void) {
   return all;
 }
 
-static void tell_nothing(dist_work *work, void *user_data) { (void)work, (void)user_data; }
+static void tell_nothing(dist_request *work, void *user_data) { (void)work, (void)user_data; }
 
 /* Never ends where one goes on looking for work: the test's time limit tells. */
 static void free_instances_sleep(void **state) {

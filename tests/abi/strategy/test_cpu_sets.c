@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_strategy_options.cpus: the CPUs on which a strategy's threads may run. The caller's own affinity does
+ * dist_cpu_options.cpus: the CPUs on which a strategy's threads may run. The caller's own affinity does
  * not change.
  */
 #include "tests/abi/common.h"
@@ -35,10 +35,13 @@ static void assert_unmoved(void) {
 
 static dist_strategy_options on_second(int32_t num_replicas, int32_t threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  static dist_cpu_options cpu;
+  cpu = (dist_cpu_options)DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = num_replicas;
   options.threads = threads;
-  options.cpus = &m.cpus[1];
-  options.num_cpus = 1;
+  cpu.cpus = &m.cpus[1];
+  cpu.num_cpus = 1;
   return options;
 }
 
@@ -56,7 +59,10 @@ static void threads_stay_on_the_set(void **state) {
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     for (int32_t placement = DIST_PLACEMENT_FREE; placement <= DIST_PLACEMENT_CORES; placement++) {
       dist_strategy_options options = on_second(3, threads);
-      options.placement = placement;
+      dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+      if (options.cpu != NULL) cpu = *options.cpu;
+      options.cpu = &cpu;
+      cpu.placement = placement;
       dist_strategy *strategy = strategy_with(options);
       masks seen;
       for (int round = 0; round < 3; round++) {
@@ -82,9 +88,12 @@ static void *create_there(void *out_strategy) {
   CPU_SET(m.cpus[0], &one);
   if (sched_setaffinity(0, sizeof one, &one) != 0) return NULL;
   dist_strategy_options options = on_second(0, DIST_THREADS_LIBRARY);
-  options.cpus = m.cpus;
-  options.num_cpus = 2;
-  options.placement = DIST_PLACEMENT_CORES;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  if (options.cpu != NULL) cpu = *options.cpu;
+  options.cpu = &cpu;
+  cpu.cpus = m.cpus;
+  cpu.num_cpus = 2;
+  cpu.placement = DIST_PLACEMENT_CORES;
   if (dist_strategy_create(&options, out_strategy) != DIST_OK) return NULL;
   cpu_set_t now;
   return sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, &one) ? out_strategy : NULL;
@@ -117,9 +126,12 @@ static void wrong_sets_are_refused(void **state) {
   (void)state;
   dist_strategy *strategy = NULL;
   dist_strategy_options options = on_second(2, DIST_THREADS_CALLER);
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  if (options.cpu != NULL) cpu = *options.cpu;
+  options.cpu = &cpu;
   int32_t cpus[2] = {m.cpus[0], m.cpus[0]};
-  options.cpus = cpus;
-  options.num_cpus = 2;
+  cpu.cpus = cpus;
+  cpu.num_cpus = 2;
   char words[64];
   snprintf(words, sizeof words, "cpus contains CPU %d twice", m.cpus[0]);
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
@@ -130,9 +142,9 @@ static void wrong_sets_are_refused(void **state) {
     snprintf(words, sizeof words, "cpus contains CPU %d, which this process may not use", strange[i]);
     assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
   }
-  options.cpus = NULL;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "options->cpus");
-  options.num_cpus = 0;
+  cpu.cpus = NULL;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "options->cpu->cpus");
+  cpu.num_cpus = 0;
   assert_ok(dist_strategy_create(&options, &strategy));
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -151,7 +163,7 @@ static void note(seen_once *out) {
   atomic_store(&out->seen, 1);
 }
 
-static void tell(dist_work *work, void *user_data) {
+static void tell(dist_request *work, void *user_data) {
   (void)work;
   note(user_data);
 }
@@ -167,12 +179,12 @@ static void the_teller_is_on_the_set(void **state) {
   seen_once told = {{{0}}, 0};
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.done = tell;
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   assert_ok(dist_submit(strategy, nothing, &told, &options, &work));
   while (!atomic_load(&told.seen)) sched_yield();
   assert_true(is_only(&told.mask, m.cpus[1]));
-  assert_ok(dist_work_wait(work, 0));
-  dist_work_destroy(work);
+  assert_ok(dist_request_wait(work, DIST_NO_TIMEOUT));
+  dist_request_destroy(work);
   assert_ok(dist_instances_close(strategy, -1));
   assert_ok(dist_strategy_destroy(strategy));
   assert_unmoved();
@@ -184,7 +196,9 @@ typedef struct source {
   seen_once ahead;
 } source;
 
-static dist_status next_element(int64_t index, dist_value **out_element, void *user_data) {
+static dist_status next_element(dist_strategy *strategy, int64_t index, dist_value **out_element,
+                                void *user_data) {
+  (void)strategy;
   source *s = user_data;
   if (!pthread_equal(pthread_self(), s->caller)) note(&s->ahead);
   const dist_tensor tensor = {&index, DIST_I64, 0, NULL, NULL};
@@ -223,7 +237,7 @@ static void explanations_have_the_set(void **state) {
   static char text[8192];
   char words[128];
   dist_strategy *strategy = strategy_with(on_second(2, DIST_THREADS_LIBRARY));
-  assert_ok(dist_explain(strategy, collect, text));
+  assert_ok(dist_strategy_explain(strategy, collect, text));
   snprintf(words, sizeof words,
            "CPUs: 1 usable when the strategy was created: the option `cpus` names 1 (%d), with", m.cpus[1]);
   assert_has(text, words);

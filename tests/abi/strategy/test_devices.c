@@ -4,6 +4,7 @@
  * enumerators.
  */
 #include <ctype.h>
+#include <dist/tf.h>
 #include "tests/abi/common.h"
 
 #define FULL(device) "/job:localhost/replica:0/task:0/device:" device
@@ -229,7 +230,7 @@ static dist_status plan_a_list(dist_replica *replica, void *user_data) {
   options.implementation = DIST_COMMUNICATION_NCCL;
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, out, 2, &options);
   if (status == DIST_OK) status = dist_work_start(work);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   if (status != DIST_OK) return status;
   return numbers[1][63] == (float)dist_replica_num_replicas(replica) ? DIST_OK

@@ -10,7 +10,7 @@ typedef struct {
   char last[600];
 } log_of;
 
-static void take_line(void *user_data, int32_t level, const char *message) {
+static void take_line(int32_t level, const char *message, void *user_data) {
   log_of *const log = user_data;
   log->lines++;
   log->level = level;
@@ -19,10 +19,12 @@ static void take_line(void *user_data, int32_t level, const char *message) {
 
 static dist_strategy *logging(log_of *log, int32_t late_destroys) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2;
-  options.log = take_line;
-  options.log_user_data = log;
-  options.late_destroys = late_destroys;
+  host.log = take_line;
+  host.log_user_data = log;
+  host.late_destroys = late_destroys;
   return strategy_with(options);
 }
 
@@ -88,7 +90,7 @@ static void one_warning_states_what_is_left(void **state) {
                       "variables (the first "
                       "is \"fi\"rst\"), 1 dataset, 2 iterators and 1 metric. Each keeps its memory until it "
                       "is destroyed. Set "
-                      "dist_strategy_options.late_destroys if this is intended.");
+                      "dist_host_options.late_destroys if this is intended.");
   /* They can still be used and destroyed. */
   dist_variable_destroy(first);
   assert_string_equal(dist_variable_name(second), "second");
@@ -147,7 +149,9 @@ static dist_status make_variable(dist_replica *replica, void *user_data) {
   return dist_replica_variable(replica, "of the strategy", &initial, NULL, &made);
 }
 
-static dist_status make_dataset(const dist_input_context *context, dist_dataset **out, void *user_data) {
+static dist_status make_dataset(dist_strategy *strategy, const dist_input_context *context,
+                                dist_dataset **out, void *user_data) {
+  (void)strategy;
   (void)context;
   static float rows[4];
   const int64_t length = 4;

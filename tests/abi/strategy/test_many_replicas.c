@@ -18,8 +18,10 @@ enum { MANY = 1000, LEAST_STACK = 576 << 10, LONGEST = 30000 };
 
 static dist_strategy *many_replicas(void) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = MANY;
-  options.stack_size_bytes = LEAST_STACK;
+  cpu.stack_size_bytes = LEAST_STACK;
   return strategy_with(options);
 }
 
@@ -80,7 +82,7 @@ static dist_status add(dist_replica *replica, void *user_data) {
   dist_status status =
       dist_all_reduce(replica, s->weighted ? DIST_REDUCE_MEAN : DIST_REDUCE_SUM, &from, &to, 1, &options);
   if (status == DIST_OK && s->work == 2) status = dist_work_start(work);
-  if (status == DIST_OK && s->work != 0) status = dist_work_wait(work, 0);
+  if (status == DIST_OK && s->work != 0) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   for (int i = 0; status == DIST_OK && i < s->length; ++i)
     if (memcmp(&out[i * step], &s->expected[i], sizeof(float)) != 0) atomic_fetch_add(&s->wrong, 1);

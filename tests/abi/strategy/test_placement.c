@@ -64,9 +64,11 @@ static int cpu_of(dist_strategy *strategy, int32_t replica) {
 
 static dist_strategy *pinned(int32_t num_replicas, int32_t threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = num_replicas;
   options.threads = threads;
-  options.placement = DIST_PLACEMENT_CORES;
+  cpu.placement = DIST_PLACEMENT_CORES;
   return strategy_with(options);
 }
 
@@ -186,17 +188,20 @@ static void an_assignment_names_the_cpus(void **state) {
   dist_device_assignment *assignment = second_first(cpus);
   assert_int_not_equal(cpus[0], cpus[1]);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
-  for (options.placement = DIST_PLACEMENT_FREE; options.placement <= DIST_PLACEMENT_CORES;
-       options.placement++) {
+  mesh.device_assignment = assignment;
+  for (cpu.placement = DIST_PLACEMENT_FREE; cpu.placement <= DIST_PLACEMENT_CORES; cpu.placement++) {
     for (options.threads = DIST_THREADS_CALLER; options.threads <= DIST_THREADS_LIBRARY; options.threads++) {
       dist_strategy *strategy = strategy_with(options);
       masks seen;
       assert_ok(dist_run(strategy, see_devices, &seen, NULL));
       for (int d = 0; d < 2; d++) {
         const int is_caller = d == 0 && options.threads == DIST_THREADS_CALLER;
-        if (options.placement == DIST_PLACEMENT_FREE || is_caller) {
+        if (cpu.placement == DIST_PLACEMENT_FREE || is_caller) {
           assert_true(CPU_EQUAL(&seen.of[d], &m->mine));
         } else {
           assert_int_equal(only_cpu(&seen.of[d]), cpus[d]);
@@ -213,17 +218,21 @@ static void an_assignment_stays_on_the_set(void **state) {
   int32_t cpus[2];
   dist_device_assignment *assignment = second_first(cpus);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
-  options.placement = DIST_PLACEMENT_CORES;
-  options.cpus = &m->cpus[0];
-  options.num_cpus = 1;
+  mesh.device_assignment = assignment;
+  cpu.placement = DIST_PLACEMENT_CORES;
+  cpu.cpus = &m->cpus[0];
+  cpu.num_cpus = 1;
   char words[128];
   snprintf(words, sizeof words, "a logical device on CPU %d, which cpus does not contain", m->cpus[1]);
   dist_strategy *strategy = NULL;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, words);
   /* Where the assignment places nobody, the devices' threads are on the set all the same. */
-  options.placement = DIST_PLACEMENT_FREE;
+  cpu.placement = DIST_PLACEMENT_FREE;
   options.threads = DIST_THREADS_LIBRARY;
   strategy = strategy_with(options);
   masks seen;
@@ -238,7 +247,7 @@ static void explanations_say_where(void **state) {
   static char text[8192];
   char words[128];
   dist_strategy *strategy = pinned(1, DIST_THREADS_LIBRARY);
-  assert_ok(dist_explain(strategy, collect, text));
+  assert_ok(dist_strategy_explain(strategy, collect, text));
   snprintf(words, sizeof words, "was created: replica 0 to CPU %d; libdist never moves the caller's thread\n",
            cpu_of(strategy, 0));
   assert_has(text, words);
@@ -248,12 +257,16 @@ static void explanations_say_where(void **state) {
   int32_t cpus[2];
   dist_device_assignment *assignment = second_first(cpus);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment;
-  options.placement = DIST_PLACEMENT_CORES;
+  mesh.device_assignment = assignment;
+  cpu.placement = DIST_PLACEMENT_CORES;
   strategy = strategy_with(options);
   text[0] = '\0';
-  assert_ok(dist_explain(strategy, collect, text));
+  assert_ok(dist_strategy_explain(strategy, collect, text));
   snprintf(words, sizeof words, "assignment gives: replica 0 device 1 to CPU %d; libdist never", cpus[1]);
   assert_has(text, words);
   assert_ok(dist_strategy_destroy(strategy));

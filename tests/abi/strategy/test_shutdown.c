@@ -21,10 +21,13 @@ static refusals counted;
 
 static dist_strategy_options counting(int32_t replicas, int32_t threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  static dist_host_options host;
+  host = (dist_host_options)DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   counted = (refusals){.refuse_at = -1};
   options.num_replicas = replicas;
   options.threads = threads;
-  options.allocator = refusing(&counted);
+  host.allocator = refusing(&counted);
   return options;
 }
 
@@ -38,7 +41,7 @@ static dist_status use_everything(dist_replica *replica) {
   dist_work *work = NULL;
   options.out_work = &work;
   if (dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options) == DIST_OK) {
-    (void)!dist_work_wait(work, 0);
+    (void)!dist_work_wait(work, DIST_NO_TIMEOUT);
     dist_work_destroy(work);
   }
   dist_value *value = NULL;
@@ -333,7 +336,7 @@ static void what_is_left_of_it(void **state) {
   assert_ok(dist_strategy_shutdown(strategy, -1));
   assert_true(atomic_load(&counted.live_bytes) > 0);
   dist_work_destroy(works[0]);
-  assert_ok(dist_work_wait(works[1], 0));
+  assert_ok(dist_work_wait(works[1], DIST_NO_TIMEOUT));
   dist_work_destroy(works[1]);
   dist_value_release(value);
   dist_variable_destroy(variable);

@@ -36,20 +36,22 @@ static void nothing_is_given(void **state) {
   dist_strategy_options_init(NULL, sizeof(dist_strategy_options));
 }
 
-static void *no_memory(void *user_data, size_t size, size_t align) {
+static void *no_memory(size_t size, size_t align, void *user_data) {
   return (void)user_data, (void)size, (void)align, NULL;
 }
-static void no_free(void *user_data, void *memory, size_t size, size_t align) {
+static void no_free(void *memory, size_t size, size_t align, void *user_data) {
   (void)user_data, (void)memory, (void)size, (void)align;
 }
 
 static void options_out_of_range(void **state) {
   (void)state;
-  static const int32_t wrong_counts[] = {-1, INT32_MIN, -DIST_MAX_REPLICAS};
+  static const int32_t wrong_counts[] = {-1, INT32_MIN, -256};
   const dist_strategy_options init = DIST_STRATEGY_OPTIONS_INIT;
   dist_strategy *strategy = (dist_strategy *)&state; /* is left alone on failure */
   dist_strategy *const untouched = strategy;
   dist_strategy_options options;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
   for (size_t i = 0; i < COUNT_OF(wrong_counts); i++) {
     options = init;
     options.num_replicas = wrong_counts[i];
@@ -68,19 +70,21 @@ static void options_out_of_range(void **state) {
     options.threads = wrong[i];
     assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "threads is");
     options = init;
-    options.placement = wrong[i];
+    options.cpu = &cpu;
+    cpu.placement = wrong[i];
     assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "placement is");
   }
   options = init;
   options.reserved = 1;
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "reserved");
   options = init;
-  options.allocator.alloc = no_memory;
+  options.host = &host;
+  host.allocator.alloc = no_memory;
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "only one of alloc and free is set");
-  options = init;
-  options.allocator.free = no_free;
+  host = (dist_host_options)DIST_HOST_OPTIONS_INIT;
+  host.allocator.free = no_free;
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "only one of alloc and free is set");
-  options.allocator.alloc = no_memory;
+  host.allocator.alloc = no_memory;
   assert_fails(create(options, &strategy), DIST_RESOURCE_EXHAUSTED, "out of memory");
   assert_ptr_equal(strategy, untouched);
 }
@@ -102,7 +106,9 @@ static void options_of_other_versions(void **state) {
     /* A size that no version has counts as the one below, so that no pointer is cut in two. */
     const size_t counted = size / _Alignof(dist_strategy_options) * _Alignof(dist_strategy_options);
     if (counted >= offsetof(dist_strategy_options, threads)) given.known.num_replicas = 2;
-    if (size > offsetof(dist_strategy_options, clock)) given.known.clock = standing_clock;
+    dist_host_options host = DIST_HOST_OPTIONS_INIT;
+    host.clock = standing_clock;
+    if (size > offsetof(dist_strategy_options, host)) given.known.host = &host;
     dist_strategy *strategy = NULL;
     if (size < sizeof(uint32_t)) {
       assert_fails(dist_strategy_create(&given.known, &strategy), DIST_INVALID_ARGUMENT, "struct_size is 0");
@@ -223,7 +229,9 @@ static void width_follows_affinity(void **state) {
   assert_ok(dist_strategy_destroy(crowded));
 
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.placement = DIST_PLACEMENT_CORES;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
+  cpu.placement = DIST_PLACEMENT_CORES;
   options.num_replicas = 3;
   dist_strategy *placed = strategy_with(options);
   assert_healthy(DIST_THREADS_CALLER, placed);
@@ -253,20 +261,22 @@ static void stacks(void **state) {
   (void)state;
   enum { ASKED = 1 << 19 };
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
+  options.cpu = &cpu;
   options.num_replicas = 3;
   options.threads = DIST_THREADS_LIBRARY;
   dist_strategy *strategy = NULL;
   const int64_t silly[] = {-1, 1, 1 << 16, INT64_MIN, INT64_MAX};
   for (size_t i = 0; i < COUNT_OF(silly); i++) {
-    options.stack_size_bytes = silly[i];
+    cpu.stack_size_bytes = silly[i];
     assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "stack_size_bytes is");
   }
   options.num_replicas = 2000;
-  options.stack_size_bytes = 1 << 18;
+  cpu.stack_size_bytes = 1 << 18;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
                "for this number of replicas");
   options.num_replicas = 3;
-  options.stack_size_bytes = ASKED;
+  cpu.stack_size_bytes = ASKED;
   options.threads = DIST_THREADS_HOST;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "no library threads");
   options.threads = DIST_THREADS_LIBRARY;
@@ -280,7 +290,7 @@ static void stacks(void **state) {
 #endif
   for (int i = 0; i < 3; i++) assert_in_range(sizes[i], ASKED, ASKED + ADDED);
   static char text[8192];
-  assert_ok(dist_explain(strategy, keep_text, text));
+  assert_ok(dist_strategy_explain(strategy, keep_text, text));
   assert_has(text, "524288 bytes per library thread, as requested");
   assert_ok(dist_strategy_destroy(strategy));
 }

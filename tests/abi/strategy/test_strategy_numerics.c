@@ -45,7 +45,7 @@ static dist_status add_all(dist_replica *replica, void *user_data) {
   to = scalar_of(&out[1]);
   status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options);
   if (status == DIST_OK && a->planned) status = dist_work_start(work);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   if (status != DIST_OK) return status;
 
@@ -230,7 +230,7 @@ static void explain_says_it(void **state) {
     static char text[65536];
     text[0] = '\0';
     dist_strategy *strategy = strategy_in(numerics, DIST_STRATEGY_MIRRORED);
-    assert_ok(dist_explain(strategy, keep_text, text));
+    assert_ok(dist_strategy_explain(strategy, keep_text, text));
     assert_has(text, words[numerics]);
     assert_ok(dist_strategy_destroy(strategy));
   }

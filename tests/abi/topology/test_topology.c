@@ -264,12 +264,12 @@ static void other_topologies_are_explained_too(void **state) {
 }
 
 static atomic_long live;
-static void *counted(void *user_data, size_t size, size_t align) {
+static void *counted(size_t size, size_t align, void *user_data) {
   (void)user_data, (void)align;
   atomic_fetch_add(&live, (long)size);
   return malloc(size);
 }
-static void uncounted(void *user_data, void *memory, size_t size, size_t align) {
+static void uncounted(void *memory, size_t size, size_t align, void *user_data) {
   (void)user_data, (void)align;
   atomic_fetch_sub(&live, (long)size);
   free(memory);
@@ -278,7 +278,7 @@ static void uncounted(void *user_data, void *memory, size_t size, size_t align) 
 static void memory_is_the_hosts(void **state) {
   (void)state;
   dist_topology_options options = DIST_TOPOLOGY_OPTIONS_INIT;
-  options.allocator = (dist_allocator){NULL, counted, uncounted};
+  options.allocator = (dist_allocator){counted, uncounted, NULL};
   dist_topology *topology = NULL;
   dist_device_assignment *assignment = NULL;
   assert_ok(dist_topology_create(mesh, 4, &devices[0][0][0], 2, 4, &options, &topology));

@@ -90,6 +90,36 @@ static void empty_tensors_and_bad_ones(void **state) {
   assert_null(value);
 }
 
+static void sizes_of_tensors(void **state) {
+  (void)state;
+  /* @every dtype */
+  static const size_t sizes[] = {
+      [DIST_F16] = 2, [DIST_BF16] = 2, [DIST_F32] = 4,       [DIST_F64] = 8, [DIST_I8] = 1,
+      [DIST_U8] = 1,  [DIST_I16] = 2,  [DIST_U16] = 2,       [DIST_I32] = 4, [DIST_U32] = 4,
+      [DIST_I64] = 8, [DIST_U64] = 8,  [DIST_COMPLEX64] = 8, [DIST_BOOL] = 1};
+  for (int32_t dtype = 0; dtype < (int32_t)(sizeof sizes / sizeof *sizes); dtype++)
+    assert_int_equal(dist_dtype_size(dtype), sizes[dtype]);
+  assert_int_equal(dist_dtype_size(-1), 0);
+  assert_int_equal(dist_dtype_size(INT32_MAX), 0);
+  const int64_t some[] = {3, 5}, none[] = {INT64_MAX, 2, 0}, wrong[] = {0, -1}, many[] = {INT64_MAX, 2};
+  dist_tensor tensor = {NULL, DIST_F32, 0, NULL, NULL};
+  assert_int_equal(dist_tensor_num_elements(&tensor), 1);
+  tensor = (dist_tensor){NULL, DIST_F32, 2, some, NULL};
+  assert_int_equal(dist_tensor_num_elements(&tensor), 15);
+  tensor = (dist_tensor){NULL, DIST_F32, 3, none, NULL};
+  assert_int_equal(dist_tensor_num_elements(&tensor), 0);
+  tensor = (dist_tensor){NULL, DIST_F32, 2, wrong, NULL};
+  assert_int_equal(dist_tensor_num_elements(&tensor), -1);
+  tensor.shape = many;
+  assert_int_equal(dist_tensor_num_elements(&tensor), -1);
+  tensor.shape = NULL;
+  assert_int_equal(dist_tensor_num_elements(&tensor), -1);
+  tensor.ndim = -1;
+  assert_int_equal(dist_tensor_num_elements(&tensor), -1);
+  assert_int_equal(dist_tensor_num_elements(NULL), -1);
+  assert_int_equal(DIST_VERSION, dist_version());
+}
+
 static void count_release(void *user_data) { ++*(int *)user_data; }
 
 static void a_wrapped_tensor_is_released_once(void **state) {
@@ -373,6 +403,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensors_are_copied),
       cmocka_unit_test(empty_tensors_and_bad_ones),
+      cmocka_unit_test(sizes_of_tensors),
       cmocka_unit_test(a_wrapped_tensor_is_released_once),
       cmocka_unit_test(distributed_values_have_a_component_for_each),
       cmocka_unit_test(dictionaries_are_in_order_of_their_bytes),

@@ -257,7 +257,7 @@ static void every_kind_passes_through_a_run(void **state) {
     assert_int_equal(dist_value_kind(dist_value_item(copies, r)), DIST_VALUE_INDEXED_SLICES);
   assert_ptr_equal(dist_value_item(inner, 2), slices);
   dist_value *locals = NULL;
-  assert_ok(dist_local_results(*state, dist_value_item(inner, 1), &locals));
+  assert_ok(dist_strategy_local_results(*state, dist_value_item(inner, 1), &locals));
   assert_int_equal(dist_value_size(locals), R);
   assert_ptr_equal(dist_value_item(locals, 1), dist_value_item(copies, 1));
   dist_value_release(locals);

@@ -14,8 +14,9 @@ typedef struct making {
 } making;
 
 /* (shared, [a text of the id]) */
-static dist_status make_component(const dist_value_context *context, dist_value **out_value,
-                                  void *user_data) {
+static dist_status make_component(dist_strategy *strategy, const dist_value_context *context,
+                                  dist_value **out_value, void *user_data) {
+  (void)strategy;
   making *m = user_data;
   const int32_t id = context->replica_id_in_sync_group;
   if (id != m->calls++ || context->num_replicas_in_sync != dist_strategy_num_replicas(m->strategy))

@@ -293,7 +293,9 @@ static void contexts_are_told_apart(void **state) {
 
 /* The example of tf.distribute.StrategyExtended: every replica brings 1.0, the merge function reduces them to
  * the variable's place and assigns the sum. On central storage it gives a single 2.0. */
-static dist_status assign_first(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status assign_first(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
+                                void *user_data) {
+  (void)strategy;
   dist_tensor sum;
   (void)user_data;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &sum);
@@ -343,7 +345,7 @@ static void the_documented_example_gives_what_it_says(void **state) {
     assert_ok(dist_value_create_list(strategy, &value, 1, &args));
     assert_ok(dist_run_values(strategy, step_fn, NULL, args, NULL, NULL, &result));
     assert_ptr_equal(dist_value_variable(result), variable);
-    assert_ok(dist_local_results(strategy, result, &copies));
+    assert_ok(dist_strategy_local_results(strategy, result, &copies));
     assert_int_equal(dist_value_size(copies), kinds[k] == DIST_STRATEGY_MIRRORED ? 2 : 1);
     for (size_t i = 0; i < dist_value_size(copies); i++) {
       assert_true(number_in(dist_value_item(copies, i)) == 2);

@@ -54,12 +54,14 @@ static int whole(const float *numbers) {
 
 /* ---- What would wait ---- */
 
-static dist_status nothing(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status nothing(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
+  (void)strategy;
   (void)copy, (void)args, (void)user_data;
   return DIST_OK;
 }
-static dist_status no_values(const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                             dist_value **out, void *user_data) {
+static dist_status no_values(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                             dist_value *kwargs, dist_value **out, void *user_data) {
+  (void)strategy;
   (void)place, (void)args, (void)kwargs, (void)out, (void)user_data;
   return DIST_OK;
 }
@@ -238,7 +240,9 @@ static void a_merge_function_goes_ahead(void **state) {
 
 /* On whatever thread libdist calls it: another variable may be read; a run would wait for this very update.
  */
-static dist_status update_by_another(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status update_by_another(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
+                                     void *user_data) {
+  (void)strategy;
   model *m = user_data;
   (void)args, (void)copy;
   dist_value *read = NULL;

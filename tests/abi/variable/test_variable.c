@@ -214,7 +214,7 @@ static void values_keep_a_variables_memory(void **state) {
   dist_value *value = NULL;
   dist_value *copies = NULL;
   assert_int_equal(dist_value_create_variable(variable, &value), DIST_OK);
-  assert_int_equal(dist_local_results(*state, value, &copies), DIST_OK);
+  assert_int_equal(dist_strategy_local_results(*state, value, &copies), DIST_OK);
   dist_value_release(value);
   dist_variable_destroy(variable);
   assert_int_equal(dist_value_size(copies), R);
@@ -225,7 +225,8 @@ static void values_keep_a_variables_memory(void **state) {
 }
 
 /* Adds its argument. */
-static dist_status add_first(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status add_first(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
+  (void)strategy;
   dist_tensor change;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &change);
   for (int i = 0; status == DIST_OK && i < 2; i++) ((float *)copy->data)[i] += ((float *)change.data)[i];
@@ -233,13 +234,17 @@ static dist_status add_first(dist_tensor *copy, dist_value *args, void *user_dat
   return status;
 }
 
-static dist_status fail_from_two_on(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status fail_from_two_on(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
+                                    void *user_data) {
+  (void)strategy;
   (void)args, (void)user_data;
   const float number = *(const float *)copy->data;
   return number == 2 ? dist_fail(DIST_DATA_LOSS, "row 2 is torn") : number > 2 ? DIST_NOT_FOUND : DIST_OK;
 }
 
-static dist_status fail_without_words(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status fail_without_words(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
+                                      void *user_data) {
+  (void)strategy;
   (void)copy, (void)args, (void)user_data;
   return DIST_NOT_FOUND;
 }
@@ -269,7 +274,8 @@ static void updates_change_each_copy_with_its_own_arguments(void **state) {
 }
 
 /* Large enough that oneTBB shares the copies out. */
-static dist_status fill(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status fill(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
+  (void)strategy;
   dist_tensor number;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &number);
   const size_t n = *(const size_t *)user_data;

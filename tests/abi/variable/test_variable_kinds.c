@@ -3,6 +3,7 @@
  * The kinds of variables that strategies and options produce, and reading and assigning them in the
  * cross-replica context.
  */
+#include <dist/tf.h>
 #include "variable_support.h"
 
 enum { R = 3 };
@@ -108,7 +109,8 @@ typedef struct source {
   int gives_list;
 } source;
 
-static dist_status count_calls(dist_value **out_value, void *user_data) {
+static dist_status count_calls(dist_strategy *strategy, dist_value **out_value, void *user_data) {
+  (void)strategy;
   source *self = user_data;
   float number = (float)++self->calls;
   const dist_tensor tensor = scalar_of(&number);
@@ -118,7 +120,8 @@ static dist_status count_calls(dist_value **out_value, void *user_data) {
   return dist_value_create_tensor(self->strategy, &tensor, out_value);
 }
 
-static dist_status give_nothing(dist_value **out_value, void *user_data) {
+static dist_status give_nothing(dist_strategy *strategy, dist_value **out_value, void *user_data) {
+  (void)strategy;
   (void)out_value, (void)user_data;
   return DIST_OK;
 }
@@ -240,7 +243,7 @@ static void central_storage_has_one_copy(void **state) {
     assert_true(read_of(strategy, variable) == 5);
     dist_value *value = NULL, *copies = NULL;
     assert_ok(dist_value_create_variable(variable, &value));
-    assert_ok(dist_local_results(strategy, value, &copies));
+    assert_ok(dist_strategy_local_results(strategy, value, &copies));
     assert_int_equal(dist_value_size(copies), 1);
     dist_value_release(copies);
     dist_value_release(value);
@@ -257,7 +260,7 @@ static void a_variable_knows_who_made_it(void **state) {
   dist_variable *variable = number_variable(strategy, 1, 0, 0);
   dist_value *value = NULL, *copies = NULL, *number = number_of(strategy, 1);
   assert_ok(dist_value_create_variable(variable, &value));
-  assert_ok(dist_local_results(strategy, value, &copies));
+  assert_ok(dist_strategy_local_results(strategy, value, &copies));
   int32_t created = -1;
   assert_ok(dist_variable_created_in_scope(strategy, value, &created));
   assert_int_equal(created, 1);
@@ -293,7 +296,7 @@ static void colocation_wants_a_scope_and_a_variable(void **state) {
     dist_variable *variable = number_variable(strategy, 1, 0, 0);
     dist_value *value = NULL, *copies = NULL, *number = number_of(strategy, 1);
     assert_ok(dist_value_create_variable(variable, &value));
-    assert_ok(dist_local_results(strategy, value, &copies));
+    assert_ok(dist_strategy_local_results(strategy, value, &copies));
     assert_fails(dist_colocate_enter(strategy, value), DIST_FAILED_PRECONDITION,
                  "outside the strategy's scope");
     assert_ok(dist_scope_enter(strategy));

@@ -185,10 +185,10 @@ static void requests_are_runs_of_one(void **state) {
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
   series *s = series_with(NULL);
   asking first = {s, publish(s), HELD_INIT};
-  dist_work *one = submit(strategy, see_before_and_after, &first, NULL);
+  dist_request *one = submit(strategy, see_before_and_after, &first, NULL);
   gate_await(&first.at.inside, 1);
   asking second = {s, publish(s), HELD_INIT};
-  dist_work *other = submit(strategy, see_before_and_after, &second, NULL);
+  dist_request *other = submit(strategy, see_before_and_after, &second, NULL);
   gate_await(&second.at.inside, 1);
   const int64_t latest = publish(s);
   assert_int_equal(latest, 3);
@@ -256,13 +256,13 @@ static dist_status answer(dist_replica *replica, void *user_data) {
 static void *submit_main(void *argument) {
   load *l = argument;
   for (int i = 0; i < EACH; i++) {
-    dist_work *work = NULL;
+    dist_request *work = NULL;
     if (dist_submit(l->strategy, answer, l, NULL, &work) != DIST_OK) {
       atomic_fetch_add(&l->refused, 1);
-    } else if (dist_work_wait(work, -1) != DIST_OK) {
+    } else if (dist_request_wait(work, -1) != DIST_OK) {
       atomic_fetch_add(&l->bad, 1);
     }
-    dist_work_destroy(work);
+    dist_request_destroy(work);
   }
   return NULL;
 }

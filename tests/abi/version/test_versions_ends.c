@@ -39,7 +39,7 @@ static void numbers_and_errors(void **state) {
   (void)state;
   dist_versions *versions = NULL;
   assert_fails(dist_versions_create(NULL, NULL), DIST_INVALID_ARGUMENT, "out_versions is NULL");
-  dist_allocator half = {NULL, refusing_alloc, NULL};
+  dist_allocator half = {refusing_alloc, NULL, NULL};
   assert_fails(dist_versions_create(&half, &versions), DIST_INVALID_ARGUMENT,
                "only one of alloc and free is set");
   assert_null(versions);
@@ -362,8 +362,10 @@ static void a_strategy_without_memory(void **state) {
   static refusals a;
   a = (refusals){.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 1;
-  options.allocator = refusing(&a);
+  host.allocator = refusing(&a);
   series *all[SERIES];
   for (int i = 0; i < SERIES; i++) {
     all[i] = series_with(NULL);

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the binary interface of the baseline equals the committed one, except for additions.
+"""Checks that the binary interface of the stable headers equals the committed one, except for additions.
 
-    abi.py API_JSON BASELINE_ABI                  compares; exits with 77 without libabigail, gcc or x86-64
-    abi.py --write API_JSON BASELINE_ABI          rewrites baseline.abi after an addition
+    abi.py API_JSON STABLE_ABI                  compares; exits with 77 without libabigail, gcc or x86-64
+    abi.py --write API_JSON STABLE_ABI          rewrites stable.abi after an addition
 
-Programs may rely on the functions that the headers declare without DIST_EXPERIMENTAL and that baseline.txt lists
-(tests/check/baseline.py). The script compiles their declarations with fixed flags into a library of empty functions and
-compares the types that libabigail reads from it, so the comparison does not depend on the build. Appending a field to a
-struct is allowed. A baseline function that is missing in baseline.abi is an error. tests/check/symbols.py checks that
-libdist.so exports the functions.
+The script compiles the declarations of dist.h and tf.h with fixed flags into a library of empty functions and compares
+the types that libabigail reads from it, so the comparison does not depend on the build. Appending a field to a struct is
+allowed. A function that is missing in stable.abi is an error. tests/check/symbols.py checks that libdist.so exports the
+functions.
 """
 import json
 import pathlib
@@ -31,13 +30,13 @@ APPENDED = re.compile(
 
 
 def library_of(declared, folder):
-    """A library that has the baseline's functions, and nothing in them."""
-    lines = ["#include <dist/dist.h>"]
+    """Builds a library with the stable functions, which do nothing."""
+    lines = ["#include <dist/dist.h>", "#include <dist/tf.h>"]
     for function in declared["functions"]:
         if not function["experimental"]:
             parameters = ", ".join(f"{one['text']} {one['name']}" for one in function["parameters"]) or "void"
             lines.append(f"{function['returns']['text']} {function['name']}({parameters}) {{ __builtin_trap(); }}")
-    source, library = pathlib.Path(folder, "baseline.c"), pathlib.Path(folder, "baseline.so")
+    source, library = pathlib.Path(folder, "stable.c"), pathlib.Path(folder, "stable.so")
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     include = pathlib.Path(__file__).resolve().parents[3] / "include"
     subprocess.run([*COMPILE, "-I", include, "-o", library, source.name], check=True, cwd=folder)

@@ -15,8 +15,8 @@
 #include <new>
 #include <stdexcept>
 
-#define DIST_EXPERIMENTAL 1
 #include <dist/dist.h>
+#include <dist/tf.h>
 
 extern "C" {
 #include <cmocka.h>
@@ -113,7 +113,7 @@ dist_status in_range() {
       current,
       [](dist_replica *replica, void *) {
         here = replica;
-        const dist_status status = dist_parallel_for(
+        const dist_status status = dist_replica_parallel_for(
             replica, 0, 100, 1, [](int64_t, int64_t, void *) { behave(); }, nullptr);
         here = nullptr;
         return first_of(status, act == Act::kCall ? dist_barrier(replica, nullptr) : DIST_OK);
@@ -135,7 +135,7 @@ dist_status reduce(dist_replica *replica, int64_t n, bool asynchronous) {
   dist_work *work = nullptr;
   if (asynchronous) options.out_work = &work;
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &result, 1, &options);
-  if (asynchronous && status == DIST_OK) status = dist_work_wait(work, 0);
+  if (asynchronous && status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   here = nullptr;
   return status;
@@ -175,7 +175,7 @@ dist_status in_plan() {
         options.planned = 1;
         dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &tensor, 1, &options);
         if (status == DIST_OK) status = dist_work_start(plan);
-        if (status == DIST_OK) status = dist_work_wait(plan, 0);
+        if (status == DIST_OK) status = dist_work_wait(plan, DIST_NO_TIMEOUT);
         dist_work_destroy(plan);
         here = nullptr;
         return status;

@@ -10,7 +10,7 @@ dist_status in_component() {
   dist_value *value = nullptr;
   const dist_status status = dist_values_from_function(
       current,
-      [](const dist_value_context *, dist_value **, void *) -> dist_status {
+      [](dist_strategy *, const dist_value_context *, dist_value **, void *) -> dist_status {
         return behave(), DIST_CANCELLED;
       },
       nullptr, &value);
@@ -20,7 +20,9 @@ dist_status in_component() {
 
 dist_status in_initial() {
   dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
-  options.initial_fn = [](dist_value **, void *) -> dist_status { return behave(), DIST_CANCELLED; };
+  options.initial_fn = [](dist_strategy *, dist_value **, void *) -> dist_status {
+    return behave(), DIST_CANCELLED;
+  };
   dist_variable *made = nullptr;
   const dist_status status = dist_variable_create(current, nullptr, &options, &made);
   assert_null(made);
@@ -30,7 +32,8 @@ dist_status in_initial() {
 dist_status in_update() {
   dist_variable *made = variable();
   const dist_status status = dist_update(
-      current, made, [](dist_tensor *, dist_value *, void *) -> dist_status { return behave(), DIST_OK; },
+      current, made,
+      [](dist_strategy *, dist_tensor *, dist_value *, void *) -> dist_status { return behave(), DIST_OK; },
       nullptr, nullptr);
   dist_variable_destroy(made);
   return status;
@@ -40,9 +43,8 @@ dist_status in_update_values() {
   dist_variable *made = variable();
   const dist_status status = dist_update_values(
       current, made,
-      [](const dist_update_place *, dist_value *, dist_value *, dist_value **, void *) -> dist_status {
-        return behave(), DIST_OK;
-      },
+      [](dist_strategy *, const dist_update_place *, dist_value *, dist_value *, dist_value **,
+         void *) -> dist_status { return behave(), DIST_OK; },
       nullptr, nullptr, nullptr, nullptr, nullptr);
   dist_variable_destroy(made);
   return status;
@@ -72,7 +74,7 @@ dist_status in_source() {
   dist_dataset *dataset = nullptr;
   assert_int_equal(dist_dataset_create_from_callback(
                        current,
-                       [](int64_t index, dist_value **out, void *) -> dist_status {
+                       [](dist_strategy *, int64_t index, dist_value **out, void *) -> dist_status {
                          if (index > 3) return DIST_OUT_OF_RANGE;
                          behave();
                          return element(out);
@@ -87,15 +89,16 @@ dist_status in_file_source() {
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = kReplicas;
   dist_dataset *dataset = nullptr;
-  assert_int_equal(dist_dataset_create_from_files(
-                       current, names, 2,
-                       [](size_t, const char *, int64_t index, dist_value **out, void *) -> dist_status {
-                         if (index > 3) return DIST_OUT_OF_RANGE;
-                         behave();
-                         return element(out);
-                       },
-                       nullptr, nullptr, &options, &dataset),
-                   DIST_OK);
+  assert_int_equal(
+      dist_dataset_create_from_files(
+          current, names, 2,
+          [](dist_strategy *, size_t, const char *, int64_t index, dist_value **out, void *) -> dist_status {
+            if (index > 3) return DIST_OUT_OF_RANGE;
+            behave();
+            return element(out);
+          },
+          nullptr, nullptr, &options, &dataset),
+      DIST_OK);
   return read_pass(dataset);
 }
 
@@ -103,7 +106,7 @@ dist_status in_dataset_function() {
   dist_dataset *dataset = nullptr;
   const dist_status status = dist_dataset_create_from_function(
       current,
-      [](const dist_input_context *, dist_dataset **, void *) -> dist_status {
+      [](dist_strategy *, const dist_input_context *, dist_dataset **, void *) -> dist_status {
         return behave(), DIST_CANCELLED;
       },
       nullptr, nullptr, &dataset);
@@ -136,7 +139,7 @@ dist_status in_dataset_reduce() {
 }
 
 dist_status in_text() {
-  return dist_explain(
+  return dist_strategy_explain(
       current, [](const char *, size_t, void *) { behave(); }, nullptr);
 }
 
@@ -160,9 +163,9 @@ dist_status in_serving() {
   if (kWhat == Served::kWarmUp)
     options.warm_up = [](dist_replica *, void *) -> dist_status { return behave(), DIST_OK; };
   dist_status status = dist_instances_open(current, &options);
-  dist_work *work = nullptr;
+  dist_request *work = nullptr;
   dist_submit_options submit = DIST_SUBMIT_OPTIONS_INIT;
-  if (kWhat == Served::kDone) submit.done = [](dist_work *, void *) { behave(); };
+  if (kWhat == Served::kDone) submit.done = [](dist_request *, void *) { behave(); };
   if (status == DIST_OK)
     status = dist_submit(
         current,
@@ -171,8 +174,8 @@ dist_status in_serving() {
           return DIST_OK;
         },
         nullptr, &submit, &work);
-  if (status == DIST_OK) status = dist_work_wait(work, -1);
-  dist_work_destroy(work);
+  if (status == DIST_OK) status = dist_request_wait(work, -1);
+  dist_request_destroy(work);
   const dist_status closed = dist_instances_close(current, INT64_C(30000000000));
   return first_of(status, closed);
 }
@@ -200,10 +203,10 @@ dist_status in_batch() {
                        },
                        nullptr, &options, &batcher),
                    DIST_OK);
-  dist_work *work = nullptr;
+  dist_request *work = nullptr;
   dist_status status = dist_batcher_submit(batcher, nullptr, nullptr, &work);
-  if (status == DIST_OK) status = dist_work_wait(work, -1);
-  dist_work_destroy(work);
+  if (status == DIST_OK) status = dist_request_wait(work, -1);
+  dist_request_destroy(work);
   const dist_status destroyed = dist_batcher_destroy(batcher);
   const dist_status closed = dist_instances_close(current, INT64_C(30000000000));
   return first_of(status, first_of(destroyed, closed));
@@ -241,8 +244,10 @@ dist_status with_strategy(const dist_strategy_options &options, dist_replica_fn 
 
 dist_status in_clock() {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = kReplicas;
-  options.clock = [](void *) -> int64_t { return behave(), 1; };
+  host.clock = [](void *) -> int64_t { return behave(), 1; };
   dist_strategy *own = nullptr;
   dist_status status = dist_strategy_create(&options, &own);
   dist_run_options run = DIST_RUN_OPTIONS_INIT;
@@ -257,10 +262,12 @@ std::atomic<int64_t> seconds{0};
 
 dist_status in_log() {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = kReplicas;
   options.timeout_ns = -1;
-  options.clock = [](void *) -> int64_t { return ++seconds * 1000000000; };
-  options.log = [](void *, int32_t, const char *) { behave(); };
+  host.clock = [](void *) -> int64_t { return ++seconds * 1000000000; };
+  host.log = [](int32_t, const char *, void *) { behave(); };
   return with_strategy(options, [](dist_replica *replica, void *) {
     while (dist_replica_id(replica) == 1 && acted == 0) sched_yield();
     return dist_barrier(replica, nullptr);
@@ -270,12 +277,11 @@ dist_status in_log() {
 // The allocator: `alloc` fails if it throws, and `free` frees nothing.
 dist_status in_alloc() {
   static bool armed;
-  dist_allocator allocator = {nullptr,
-                              [](void *, size_t size, size_t align) -> void * {
+  dist_allocator allocator = {[](size_t size, size_t align, void *) -> void * {
                                 if (armed) behave();
                                 return std::aligned_alloc(align, (size + align - 1) / align * align);
                               },
-                              [](void *, void *memory, size_t, size_t) { std::free(memory); }};
+                              [](void *memory, size_t, size_t, void *) { std::free(memory); }, nullptr};
   dist_completions *made = nullptr;
   armed = true;
   const dist_status status = dist_completions_create(&allocator, &made);
@@ -285,14 +291,14 @@ dist_status in_alloc() {
 }
 
 dist_status in_free() {
-  dist_allocator allocator = {nullptr,
-                              [](void *, size_t size, size_t align) -> void * {
+  dist_allocator allocator = {[](size_t size, size_t align, void *) -> void * {
                                 return std::aligned_alloc(align, (size + align - 1) / align * align);
                               },
-                              [](void *, void *memory, size_t, size_t) {
+                              [](void *memory, size_t, size_t, void *) {
                                 std::free(memory);
                                 behave();
-                              }};
+                              },
+                              nullptr};
   dist_completions *made = nullptr;
   const dist_status status = dist_completions_create(&allocator, &made);
   dist_completions_destroy(made);
@@ -304,10 +310,12 @@ dist_status in_execute() {
   executor.num_threads = 2;
   executor.execute = [](dist_task_fn, void *, void *) -> int32_t { return behave(), 1; };
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = kReplicas;
-  options.executor = &executor;
+  host.executor = &executor;
   return with_strategy(options, [](dist_replica *replica, void *) {
-    return dist_parallel_for(
+    return dist_replica_parallel_for(
         replica, 0, 1000, 1, [](int64_t, int64_t, void *) {}, nullptr);
   });
 }

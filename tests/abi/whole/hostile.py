@@ -26,6 +26,7 @@ HOSTILE = {
 # Valid arguments: by function and parameter, by parameter, by type.
 VALID_HERE = {
     ("dist_batch_sizes_for_worker", "out_sizes"): "f->numbers",
+    ("dist_link_register", "functions"): "&link_module",
     ("dist_cross_device_batch_reduce", "destinations"): "&f->destination",
     ("dist_dataset_reduce", "initial"): "f->value",
     ("dist_colocate_enter", "strategy"): "scoped(f)",
@@ -63,7 +64,7 @@ VALID_HERE = {
     ("dist_versions_publish", "release"): "no_version_release",
     ("dist_versions_await", "number"): "1",
     ("dist_replica_scatter", "how"): "DIST_SCATTER_ADD",
-    ("dist_write_metrics", "name"): '"name"',
+    ("dist_strategy_write_metrics", "name"): '"name"',
     ("dist_average_loss", "sample_weight"): "&f->tensors[0]",
     ("dist_average_loss", "out"): "&f->scalar",
     ("dist_scale_regularization_loss", "loss"): "&f->scalar",
@@ -96,8 +97,7 @@ VALID_HERE = {
     ("dist_serve", "strategy"): "served(f)",
     ("dist_submit", "strategy"): "served(f)",
     ("dist_batcher_create", "strategy"): "served(f)",
-    ("dist_work_take", "work"): "item_work(f)",
-    ("dist_work_user_data", "work"): "item_work(f)",
+    ("dist_request_take", "request"): "item_request(f)",
     ("dist_remote_value_release", "remote"): "remote_value(f)",
 }
 VALID_BY_NAME = {
@@ -112,7 +112,7 @@ VALID_BY_NAME = {
     "job": '"job"', "key": '"key"', "message": '"words"', "name": '"variable"', "text": '"text"', "path": "f->path",
     "object": "f", "reason": '"reason"', "user_data": "f", "release": "no_release", "managed": "imported()",
     "keys": "f->texts", "names": "f->texts", "items": "f->items", "parts": "f->parts", "values:dist_value *const *": "f->items",
-    "variables": "f->variables", "works": "&f->work", "args": "f->list", "kwargs": "f->dict", "slices": "f->slices",
+    "variables": "f->variables", "works": "&f->work", "requests": "requests_of(f)", "args": "f->list", "kwargs": "f->dict", "slices": "f->slices",
     "labels": "&f->tensors[0]", "axes": "f->zero_axes", "computation_shape": "f->ones", "computation_stride": "f->ones",
     "coordinates": "f->zeros", "core_assignment": "f->zeros", "device_coordinates": "f->zeros", "mesh_shape": "f->ones",
     "jobs": "f->jobs", "num_jobs": "1", "specs": "f->specs", "num_specs": "1", "resolvers": "f->resolvers",
@@ -125,7 +125,7 @@ VALID_BY_NAME = {
 VALID_BY_TYPE = {
     "dist_strategy *": "f->strategy", "const dist_strategy *": "f->strategy", "dist_replica *": "f->replica",
     "const dist_replica *": "f->replica", "dist_group *": "f->group", "const dist_group *": "f->group",
-    "dist_work *": "f->work", "dist_value *": "f->value", "const dist_value *": "f->value",
+    "dist_work *": "f->work", "dist_request *": "some_request(f)", "const dist_request *": "some_request(f)", "dist_value *": "f->value", "const dist_value *": "f->value",
     "dist_variable *": "f->variable", "const dist_variable *": "f->variable", "dist_dataset *": "f->dataset",
     "dist_iterator *": "f->iterator", "dist_cross_device *": "f->cross_device",
     "const dist_cross_device *": "f->cross_device", "dist_metric *": "f->metric", "const dist_metric *": "f->metric",
@@ -158,7 +158,7 @@ COUNTS = {
     ("dist_checkpoint_options", "num_metadata"): "metadata_keys = {v}.metadata_texts = f->texts",
     ("dist_devices_options", "num_results"): "results = f->partitions",
     ("dist_strategy_options", "num_devices"): "devices = f->device_names",
-    ("dist_strategy_options", "num_axes"): "axes = f->axes",
+    ("dist_mesh_options", "num_axes"): "axes = f->axes",
     ("dist_slurm_options", "num_jobs"): "jobs = f->jobs",
     ("dist_preemption_options", "num_variables"): "variables = f->variables",
     ("dist_ps_variable_options", "num_partitions"): "partitions = f->numbers",
@@ -169,7 +169,7 @@ NULL_IS_FINE = {
     "destinations", "over", "arguments", "task_type", "rpc_layer", "slurm", "kubernetes", "rendezvous", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
 }
 NULL_IS_FINE_HERE = {
-    ("dist_fail", "message"), ("dist_set_strategy", "strategy"), ("dist_write_metrics", "name"),
+    ("dist_fail", "message"), ("dist_link_register", "out_transport"), ("dist_set_strategy", "strategy"), ("dist_strategy_write_metrics", "name"),
     ("dist_metric_create", "name"), ("dist_device_axis", "out_size"), ("dist_value_shard", "out_begin"),
     ("dist_partition_shard", "out_tile"), ("dist_partition_shard", "out_elements"), ("dist_strategy_destroy", "strategy"),
     ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
@@ -177,19 +177,22 @@ NULL_IS_FINE_HERE = {
     ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
     ("dist_preemption_save_if_preempted", "cancel"), ("dist_rpc_server_destroy", "server"),
     ("dist_server_create", "cluster"), ("dist_server_destroy", "server"), ("dist_server_join", "cancel"),
-    ("dist_coordinator_join", "cancel"), ("dist_coordinator_schedule", "out_remote"), ("dist_submit", "out_work"),
-    ("dist_batcher_submit", "out_work"), ("dist_batcher_destroy", "batcher"),
+    ("dist_coordinator_join", "cancel"), ("dist_coordinator_schedule", "out_remote"), ("dist_submit", "out_request"),
+    ("dist_batcher_submit", "out_request"), ("dist_batcher_destroy", "batcher"),
 }
 # What a function says with valid arguments, where one process alone cannot have it succeed.
 REFUSED_ALONE = {"dist_strategy_reform": "the strategy has only one worker",
                  "dist_coordinator_restore": "before the first closure",
                  "dist_serve": "its own threads"}
 # Not called so: what is asked for would be done, and has no end.
-ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end", "((int64_t)1 << 62) + 1")}
+ENDLESS = {("dist_replica_parallel_for", "end", "INT64_MAX"), ("dist_replica_parallel_for", "end", "((int64_t)1 << 62) + 1")}
 # A number of bytes, of which no memory holds half of the address space and more.
 BYTES = {("dist_topology_from_serialized", "size_bytes")}
 # Structs that the library writes.
-WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler", "dist_coordinator_stats"}
+WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler", "dist_coordinator_stats",
+           "dist_link_callbacks", "dist_link_module_options"}
+# Structs that the library keeps; test_links.c has the wrong ones.
+KEPT = {"dist_link_functions"}
 # Functions that succeed where an optional part of libdist is built.
 OPTIONAL = {"grpc": ("dist_rpc_", "dist_remote_value_", "dist_server_", "dist_closure_", "dist_coordinator_")}
 UNKNOWN = []  # what must be added to the tables above
@@ -211,7 +214,7 @@ class Call:
 
     def place(self):
         types = {(one["type"], one["name"]) for one in self.function["parameters"] if not one["name"].startswith("out_")}
-        if self.name in ("dist_replica_leave", "dist_work_take", "dist_work_user_data"):
+        if self.name == "dist_replica_leave":
             return "OUTSIDE"
         if ("dist_replica", "device") in types:
             return "IN_DEVICE"
@@ -284,36 +287,33 @@ class Call:
                 self.fields(kind, parameter["name"], value, field)
         return "&" + value
 
-    def fields(self, kind, name, value, field):
+    def fields(self, kind, name, value, field, more=""):
+        """`more` sets what leads to this struct."""
         if field["name"].startswith("reserved"):
-            self.reserved(kind, name, value, field["name"], "")
+            change = f"{value}.{field['name']} = 1;{more}"
+            self.variants.append((f"{name}->{field['name']} = 1", change, f"{kind}.{field['name']} is 1"))
+            RESERVED.discard((kind, field["name"]))
             return
         if field["pointers"] == 1 and field["type"] in self.structs:
-            self.nested(field, name, value)
+            self.nested(field, name, value, more)
         if field["pointers"] or "function" in field:
-            change = f"{value}.{field['name']} = NULL;"
+            change = f"{value}.{field['name']} = NULL;{more}"
             self.variants.append((f"{name}->{field['name']} = NULL", change, False))
             return
         for number in HOSTILE.get(field["text"], []):
-            change = f"{value}.{field['name']} = {number};"
+            change = f"{value}.{field['name']} = {number};{more}"
             if (kind, field["name"]) in COUNTS:
                 change += f" {value}.{COUNTS[kind, field['name']].format(v=value)};"
             self.variants.append((f"{name}->{field['name']} = {number}", change, False))
 
-    def nested(self, field, name, value):
-        """A struct of options within options: its reserved fields."""
-        kind = field["type"]
-        names = [one["name"] for one in self.structs[kind]["fields"] if one["name"].startswith("reserved")]
-        if not names:
+    def nested(self, field, name, value, more):
+        """A struct of options within options."""
+        kind, inner = field["type"], f"{value}_{field['name']}"
+        if kind == "dist_tensor" or self.init(kind) == "{0}":
             return
-        inner = f"{value}_{field['name']}"
         self.declared.append(f"{kind} {inner} = {self.init(kind)};")
-        for one in names:
-            self.reserved(kind, f"{name}->{field['name']}", inner, one, f" {value}.{field['name']} = &{inner};")
-
-    def reserved(self, kind, name, value, field, more):
-        self.variants.append((f"{name}->{field} = 1", f"{value}.{field} = 1;{more}", f"{kind}.{field} is 1"))
-        RESERVED.discard((kind, field))
+        for one in self.structs[kind]["fields"]:
+            self.fields(kind, f"{name}->{field['name']}", inner, one, f" {value}.{field['name']} = &{inner};{more}")
 
     def tensor(self, parameter):
         name = parameter["name"]
@@ -367,7 +367,7 @@ def main(output, declared, *parts):
     structs = {one["name"]: one for one in found["structs"]}
     macros = {one["name"] for one in found["macros"]}
     RESERVED.update((one["name"], field["name"]) for one in found["structs"] for field in one["fields"]
-                    if field["name"].startswith("reserved") and one["name"] not in WRITTEN)
+                    if field["name"].startswith("reserved") and one["name"] not in WRITTEN | KEPT)
     calls = [Call(one, structs, macros) for one in found["functions"]]
     UNKNOWN.extend(f"{struct}.{field}, which no function takes" for struct, field in sorted(RESERVED)
                    if not struct.startswith(left_out))

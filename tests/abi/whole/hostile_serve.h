@@ -31,9 +31,9 @@ static inline dist_completions *filled_completions(struct fixture *f) {
   NEED(dist_completions_create(NULL, &completions));
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.completions = completions;
-  dist_work *work = NULL;
-  NEED(dist_submit(served(f), replica_fn, NULL, &options, &work));
-  NEED(dist_work_wait(work, -1));
+  dist_request *request = NULL;
+  NEED(dist_submit(served(f), replica_fn, NULL, &options, &request));
+  NEED(dist_request_wait(request, DIST_NO_TIMEOUT));
   return completions;
 }
 static inline dist_batcher *own_batcher(struct fixture *f) {
@@ -41,11 +41,22 @@ static inline dist_batcher *own_batcher(struct fixture *f) {
   NEED(dist_batcher_create(served(f), batch_fn, NULL, NULL, &batcher));
   return batcher;
 }
-static inline dist_work *item_work(struct fixture *f) {
-  dist_work *work = NULL;
-  NEED(dist_batcher_submit(own_batcher(f), f, NULL, &work));
-  NEED(dist_work_wait(work, -1));
-  return work;
+static inline dist_request *item_request(struct fixture *f) {
+  dist_request *item = NULL;
+  NEED(dist_batcher_submit(own_batcher(f), f, NULL, &item));
+  NEED(dist_request_wait(item, DIST_NO_TIMEOUT));
+  return item;
+}
+static inline dist_request *some_request(struct fixture *f) {
+  dist_request *request = NULL;
+  NEED(dist_submit(served(f), replica_fn, NULL, NULL, &request));
+  NEED(dist_request_wait(request, DIST_NO_TIMEOUT));
+  return request;
+}
+static inline dist_request *const *requests_of(struct fixture *f) {
+  static dist_request *requests[1];
+  requests[0] = some_request(f);
+  return requests;
 }
 
 static _Atomic(dist_batch *) the_batch;

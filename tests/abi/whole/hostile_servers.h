@@ -57,8 +57,10 @@ static inline dist_strategy *ps_strategy(struct fixture *f) {
   NEED(dist_cluster_spec_create(jobs, 2, NULL, &spec));
   NEED(dist_cluster_resolver_create_simple(spec, NULL, &resolver));
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options cluster = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &cluster;
   options.kind = DIST_STRATEGY_PARAMETER_SERVER;
-  options.cluster_resolver = resolver;
+  cluster.cluster_resolver = resolver;
   NEED(dist_strategy_create(&options, &strategy));
   return strategy;
 }

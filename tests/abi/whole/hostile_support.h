@@ -11,6 +11,13 @@
 #include <math.h>
 #include <unistd.h>
 
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/links.h>
+#include <dist/experimental/preemption.h>
+#include <dist/experimental/rendezvous.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
+#include <dist/tf.h>
 #include "tests/abi/utf8.h"
 
 enum place { OUTSIDE, IN_REPLICA, IN_DEVICE };
@@ -116,33 +123,62 @@ static dist_status merge_fn(dist_strategy *strategy, dist_value *args, dist_valu
   return DIST_OK;
 }
 static void range_fn(int64_t begin, int64_t end, void *user_data) { (void)begin, (void)end, (void)user_data; }
-static dist_status value_fn(const dist_value_context *context, dist_value **out_value, void *user_data) {
+static dist_status value_fn(dist_strategy *strategy, const dist_value_context *context,
+                            dist_value **out_value, void *user_data) {
+  (void)strategy;
   (void)context, (void)user_data;
   *out_value = dist_value_retain(fixture_here->value);
   return DIST_OK;
 }
-static dist_status update_fn(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status update_fn(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
+  (void)strategy;
   (void)copy, (void)args, (void)user_data;
   return DIST_OK;
 }
-static dist_status update_values_fn(const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                                    dist_value **out_result, void *user_data) {
+static dist_status update_values_fn(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                                    dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy;
   (void)place, (void)args, (void)kwargs, (void)out_result, (void)user_data;
   return DIST_OK;
 }
-static dist_status source_fn(int64_t index, dist_value **out_element, void *user_data) {
+static dist_status link_open(const dist_link_module_options *options, void **out_module, char *error,
+                             size_t error_size) {
+  (void)options, (void)out_module, (void)error, (void)error_size;
+  return DIST_UNAVAILABLE;
+}
+static dist_status link_listen(void *module, const dist_link_options *options, void **out_connection,
+                               void *address, size_t *address_size, char *error, size_t error_size) {
+  (void)module, (void)options, (void)out_connection, (void)address, (void)address_size, (void)error,
+      (void)error_size;
+  return DIST_UNAVAILABLE;
+}
+static void link_connect(void *connection, const void *address, size_t address_size) {
+  (void)connection, (void)address, (void)address_size;
+}
+static ptrdiff_t link_move(void *connection, const dist_link_block *blocks, size_t num_blocks) {
+  (void)connection, (void)blocks, (void)num_blocks;
+  return -1;
+}
+static void link_end(void *object) { (void)object; }
+static const dist_link_functions link_module = {
+    sizeof link_module, 0,         "hostile", "nothing", link_open, link_end, link_listen,
+    link_connect,       link_move, link_move, link_end,  link_end,  NULL};
+static dist_status source_fn(dist_strategy *strategy, int64_t index, dist_value **out_element,
+                             void *user_data) {
+  (void)strategy;
   (void)user_data;
   if (index >= 4) return DIST_OUT_OF_RANGE;
   *out_element = dist_value_retain(fixture_here->value);
   return DIST_OK;
 }
-static dist_status file_source_fn(size_t file, const char *name, int64_t index, dist_value **out_element,
-                                  void *user_data) {
+static dist_status file_source_fn(dist_strategy *strategy, size_t file, const char *name, int64_t index,
+                                  dist_value **out_element, void *user_data) {
   (void)file, (void)name;
-  return source_fn(index, out_element, user_data);
+  return source_fn(strategy, index, out_element, user_data);
 }
-static dist_status dataset_fn(const dist_input_context *context, dist_dataset **out_dataset,
-                              void *user_data) {
+static dist_status dataset_fn(dist_strategy *strategy, const dist_input_context *context,
+                              dist_dataset **out_dataset, void *user_data) {
+  (void)strategy;
   (void)context, (void)user_data;
   return dist_dataset_create_from_callback(fixture_here->strategy, source_fn, NULL, NULL, NULL, out_dataset);
 }
@@ -195,10 +231,12 @@ static inline void make_strategies(struct fixture *f) {
   f->bytes = dist_topology_serialized(f->topology, &f->num_bytes);
   NEED(dist_device_assignment_create_single(f->topology, &f->assignment));
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = f->assignment;
-  options.axes = f->axes;
-  options.num_axes = 1;
+  mesh.device_assignment = f->assignment;
+  mesh.axes = f->axes;
+  mesh.num_axes = 1;
   NEED(dist_strategy_create(&options, &f->strategy));
   dist_strategy_options host = DIST_STRATEGY_OPTIONS_INIT;
   host.num_replicas = 1;

@@ -48,7 +48,7 @@ def tables(declared, pinned):
     faults += [f"{name} of layout.txt is gone from the headers" for name in pinned if name not in named]
     if faults:
         sys.exit("\n".join(faults))
-    yield "/* Written by layout.py. */"
+    yield f"/* Written by layout.py. */\n{includes(declared)}"
     for table, listed in (("constants", constants), ("layout", structs)):
         yield f"static const number {table}[] = {{"
         yield from (f'    {{"{name}", (long long){text}, {pinned[name]}}},' for name, text in listed.items())
@@ -58,16 +58,22 @@ def tables(declared, pinned):
     yield "}\n"
 
 
-def compiled(compiler, named):
+def includes(declared):
+    """Directives that include all headers with a declaration."""
+    files = {one["file"] for kind in declared.values() for one in kind}
+    return "".join(f"#include <dist/{file}>\n" for file in sorted(files))
+
+
+def compiled(compiler, declared, named):
     """The numbers as a compiler for this machine reads them."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "all.c")
         lines = [f'  printf("{name} %lld\\n", (long long){text});' for name, text in named.items()]
-        head = "#include <dist/dist.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n"
+        head = f"{includes(declared)}#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n"
         program.write_text(head + "\n".join(lines) + "\n}\n", encoding="utf-8")
         include = pathlib.Path(__file__).resolve().parents[3] / "include"
         run = str(pathlib.Path(folder, "all"))
-        subprocess.run([*compiler.split(), "-DDIST_EXPERIMENTAL", "-I", str(include), str(program), "-o", run], check=True)
+        subprocess.run([*compiler.split(), "-I", str(include), str(program), "-o", run], check=True)
         return subprocess.run([run], check=True, capture_output=True, text=True).stdout
 
 
@@ -76,7 +82,7 @@ def main(first, *rest):
     declared = json.loads(api.read_text(encoding="utf-8"))
     if first == "--write":
         constants, structs = numbers(declared)
-        listed.write_text(compiled(rest[0], constants | structs), encoding="utf-8")
+        listed.write_text(compiled(rest[0], declared, constants | structs), encoding="utf-8")
         return
     pinned = dict(line.rsplit(" ", 1) for line in listed.read_text(encoding="utf-8").splitlines())
     pathlib.Path(first).write_text("\n".join(tables(declared, pinned)), encoding="utf-8")

@@ -22,7 +22,9 @@ static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_val
 static void release_object(void *user_data) { ++*(int *)user_data; }
 
 /* (a text, nothing, an object, a ragged tensor) */
-static dist_status of_every_kind(const dist_value_context *context, dist_value **out_value, void *user_data) {
+static dist_status of_every_kind(dist_strategy *owner, const dist_value_context *context,
+                                 dist_value **out_value, void *user_data) {
+  (void)owner;
   dist_strategy *strategy = user_data;
   static int released[R];
   int64_t splits[] = {0, 1, 3};
@@ -135,9 +137,11 @@ static void every_allocation_fails_once(void **state) {
       static refusals a;
       a = (refusals){.refuse_at = k};
       dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+      dist_host_options host = DIST_HOST_OPTIONS_INIT;
+      options.host = &host;
       options.num_replicas = R;
       options.threads = threads;
-      options.allocator = refusing(&a);
+      host.allocator = refusing(&a);
       dist_strategy *strategy = NULL;
       dist_status status = dist_strategy_create(&options, &strategy);
       if (status == DIST_OK) {
@@ -185,8 +189,10 @@ static void collectives_do_not_allocate(void **state) {
   (void)state;
   static refusals a = {.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = R;
-  options.allocator = refusing(&a);
+  host.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
   const long requests = atomic_load(&a.requests);
   for (int i = 0; i < 10; i++) assert_ok(dist_run(strategy, steady, &a, NULL));
@@ -213,7 +219,7 @@ static int child_without_threads(void) {
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
   const int before = count_threads();
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.num_replicas = DIST_MAX_REPLICAS;
+  options.num_replicas = 256;
   dist_strategy *strategy = NULL;
   for (int i = 0; i < 3; i++) {
     if (dist_strategy_create(&options, &strategy) != DIST_RESOURCE_EXHAUSTED || strategy != NULL) return 3;

@@ -4,6 +4,7 @@
  * a replica's function; all output parameters are set accordingly; and destroy functions accept their
  * handles.
  */
+#include <dist/tf.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,11 +68,14 @@ typedef struct everything {
 } everything;
 
 static void no_write(const char *text, size_t n, void *user_data) { (void)text, (void)n, (void)user_data; }
-static dist_status no_component(const dist_value_context *context, dist_value **out, void *user_data) {
+static dist_status no_component(dist_strategy *strategy, const dist_value_context *context, dist_value **out,
+                                void *user_data) {
+  (void)strategy;
   (void)context, (void)out, (void)user_data;
   return DIST_OK;
 }
-static dist_status no_copy(dist_tensor *copy, dist_value *args, void *user_data) {
+static dist_status no_copy(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
+  (void)strategy;
   (void)copy, (void)args, (void)user_data;
   return DIST_OK;
 }
@@ -87,9 +91,9 @@ static void use_strategy(dist_strategy *s) {
   MUST_REFUSE(dist_group_create(s, &id, 1, &group));
   MUST_REFUSE(dist_scope_enter(s));
   MUST_REFUSE(dist_set_strategy(s));
-  MUST_REFUSE(dist_write_trace(s, no_write, NULL));
-  MUST_REFUSE(dist_write_metrics(s, "name", no_write, NULL));
-  MUST_REFUSE(dist_explain(s, no_write, NULL));
+  MUST_REFUSE(dist_strategy_write_trace(s, no_write, NULL));
+  MUST_REFUSE(dist_strategy_write_metrics(s, "name", no_write, NULL));
+  MUST_REFUSE(dist_strategy_explain(s, no_write, NULL));
 }
 
 static void use_values(dist_strategy *s, dist_value *value) {
@@ -103,7 +107,7 @@ static void use_values(dist_strategy *s, dist_value *value) {
   MUST_REFUSE(dist_reduce(s, DIST_REDUCE_SUM, value, NULL, 0, &out));
   MUST_REFUSE(dist_gather(s, value, 0, &out));
   MUST_REFUSE(dist_broadcast_to(s, value, NULL, &out));
-  MUST_REFUSE(dist_local_results(s, value, &out));
+  MUST_REFUSE(dist_strategy_local_results(s, value, &out));
 }
 
 static void use_variables(dist_strategy *s, call_things *t) {
@@ -234,8 +238,8 @@ static dist_status call_on_work(dist_replica *replica, void *user_data) {
       size_t index = 0;
       MUST_HOLD(status == DIST_OK);
       MUST_REFUSE(dist_work_test(work, &done));
-      MUST_REFUSE(dist_work_wait(work, 0));
-      MUST_REFUSE(dist_work_wait_any(&work, 1, 0, &index));
+      MUST_REFUSE(dist_work_wait(work, DIST_NO_TIMEOUT));
+      MUST_REFUSE(dist_work_wait_any(&work, 1, DIST_NO_TIMEOUT, &index));
       MUST_REFUSE(dist_work_cancel(work));
       dist_work_destroy(work);
       MUST_HOLD(dist_group_destroy(in->e.group) == DIST_OK);
@@ -246,7 +250,7 @@ static dist_status call_on_work(dist_replica *replica, void *user_data) {
   if (status == DIST_OK) status = dist_barrier(replica, NULL);
   if (status == DIST_OK && work == NULL)
     status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, (dist_tensor *)&t, 1, &options);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
 }
@@ -381,10 +385,10 @@ static void of_a_step(void **state) {
   dist_strategy *strategy = strategy_with(options);
   dist_batcher *batcher = NULL;
   assert_ok(dist_batcher_create(strategy, fork_in_step, &in, NULL, &batcher));
-  dist_work *work = NULL;
+  dist_request *work = NULL;
   assert_ok(dist_batcher_submit(batcher, NULL, NULL, &work));
-  assert_ok(dist_work_wait(work, -1));
-  dist_work_destroy(work);
+  assert_ok(dist_request_wait(work, -1));
+  dist_request_destroy(work);
   assert_int_equal(in.wrong, 0);
   assert_ok(dist_batcher_destroy(batcher));
   assert_ok(dist_strategy_destroy(strategy));

@@ -55,7 +55,9 @@ static dist_status make_strategy(things *t) {
 
 /* ---- A pass with prefetching ---- */
 
-static dist_status four_numbers(int64_t index, dist_value **out_element, void *user_data) {
+static dist_status four_numbers(dist_strategy *strategy, int64_t index, dist_value **out_element,
+                                void *user_data) {
+  (void)strategy;
   const things *t = user_data;
   float numbers[4] = {(float)index};
   const int64_t four = 4;
@@ -123,14 +125,14 @@ static dist_status submit_items(things *t) {
   options.completions = t->completions;
   dist_status status = dist_batcher_submit(t->batcher, t, &options, NULL);
   for (int32_t done = status != DIST_OK; !done;) {
-    dist_work *work = NULL;
+    dist_request *work = NULL;
     void *result = NULL;
     if (dist_completions_next(t->completions, -1, &work) != DIST_OK || work == NULL) return DIST_INTERNAL;
-    while (dist_work_take(work, 0, &result) == DIST_OK && result != NULL) {
+    while (dist_request_take(work, 0, &result) == DIST_OK && result != NULL) {
     }
-    const dist_status ended = dist_work_test(work, &done);
+    const dist_status ended = dist_request_test(work, &done);
     if (ended != DIST_OK) done = 1, status = ended;
-    dist_work_destroy(work);
+    dist_request_destroy(work);
   }
   return status;
 }
@@ -156,7 +158,7 @@ static dist_status reduce_and_loop(dist_replica *replica, void *user_data) {
   const int64_t many = MANY;
   dist_tensor tensor = {mine, DIST_F32, 1, &many, NULL};
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
-  if (status == DIST_OK) status = dist_parallel_for(replica, 0, MANY, 1000, touch, mine);
+  if (status == DIST_OK) status = dist_replica_parallel_for(replica, 0, MANY, 1000, touch, mine);
   return status;
 }
 

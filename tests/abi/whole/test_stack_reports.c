@@ -56,7 +56,7 @@ static dist_status sum_begun(dist_replica *replica, int64_t length, dist_collect
   dist_work *work = NULL;
   options->out_work = &work;
   dist_status status = sum_of(replica, length, options);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
 }
@@ -155,7 +155,7 @@ static dist_status overlap(dist_replica *replica, int64_t length, double *memory
   dist_tensor to = vector_of(memory + id_of(replica), DIST_F64, &length);
   if (begun) options.out_work = &work;
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options);
-  if (status == DIST_OK && begun) status = dist_work_wait(work, 0);
+  if (status == DIST_OK && begun) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   free(in);
   return status;

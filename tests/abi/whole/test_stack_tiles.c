@@ -64,7 +64,7 @@ static void add_one(int64_t begin, int64_t end, void *user_data) {
 }
 static dist_status loop(dist_replica *replica, void *user_data) {
   const tiles *t = user_data;
-  return dist_parallel_for(replica, 0, t->rows, 1, add_one, t->in[dist_replica_id(replica)]);
+  return dist_replica_parallel_for(replica, 0, t->rows, 1, add_one, t->in[dist_replica_id(replica)]);
 }
 
 static void try_all(dist_strategy *strategy, tiles *t, const char *how, dist_status wanted) {

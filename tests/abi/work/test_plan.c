@@ -34,8 +34,8 @@ static dist_status end_round(dist_work *plan, uint64_t way) {
   size_t index;
   dist_status status = DIST_OK;
   switch (way % 3) {
-    case 0: return dist_work_wait(plan, 0);
-    case 1: return dist_work_wait_any(&plan, 1, 0, &index);
+    case 0: return dist_work_wait(plan, DIST_NO_TIMEOUT);
+    case 1: return dist_work_wait_any(&plan, 1, DIST_NO_TIMEOUT, &index);
     default:
       while (status == DIST_OK && !done) {
         status = dist_work_test(plan, &done);
@@ -176,7 +176,7 @@ static dist_status play_round(dist_work *plan, list *l, int32_t id, int32_t n, i
     if (!whole) status = dist_work_ready(plan, t);
   }
   if (whole && status == DIST_OK) status = dist_work_start(plan);
-  if (status == DIST_OK) status = dist_work_wait(plan, 0);
+  if (status == DIST_OK) status = dist_work_wait(plan, DIST_NO_TIMEOUT);
   return status == DIST_OK ? look_at(l, n, round) : status;
 }
 
@@ -263,7 +263,7 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
   int32_t done = 0;
   for (int round = 0; round < 3; round++) {
     for (size_t t = 0; t < l.n; t++) fill_tensor(&l, id, round, t);
-    if (dist_work_test(plan, &done) != DIST_OK || !done || dist_work_wait(plan, 0) != DIST_OK)
+    if (dist_work_test(plan, &done) != DIST_OK || !done || dist_work_wait(plan, DIST_NO_TIMEOUT) != DIST_OK)
       return dist_fail(DIST_INTERNAL, "it is under way before it has begun");
     EXPECT(dist_work_ready(plan, 4), DIST_INVALID_ARGUMENT, "tensor is 4, but the plan has 4");
     EXPECT(dist_work_ready(plan, SIZE_MAX), DIST_INVALID_ARGUMENT, "the plan has 4");
@@ -276,7 +276,7 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
         EXPECT(dist_work_ready(plan, t), DIST_FAILED_PRECONDITION, "already ready");
     }
     EXPECT(dist_work_start(plan), DIST_FAILED_PRECONDITION, "already started");
-    if ((status = dist_work_wait(plan, 0)) != DIST_OK) return status;
+    if ((status = dist_work_wait(plan, DIST_NO_TIMEOUT)) != DIST_OK) return status;
     if ((status = look_at(&l, n, round)) != DIST_OK) return status;
   }
   dist_work_destroy(plan);
@@ -305,7 +305,7 @@ static dist_status fail_in_the_middle(dist_replica *replica, void *user_data) {
   const int32_t id = dist_replica_id(replica);
   if (id == 1) return dist_fail(DIST_DATA_LOSS, "no rows");
   dist_status status = dist_work_start(g->plans[id]);
-  if (status == DIST_OK) status = dist_work_wait(g->plans[id], 0);
+  if (status == DIST_OK) status = dist_work_wait(g->plans[id], DIST_NO_TIMEOUT);
   return status;
 }
 

@@ -52,7 +52,7 @@ static void check_program(dist_strategy *strategy, int32_t threads, const char *
   for (int r = 0; r < MEMBERS; r++) {
     for (int k = 0; k < STEPS; k++) {
       if (p.left[r][k] == NULL) continue;
-      assert_ok(dist_work_wait(p.left[r][k], 0)); /* outside a run: it has ended */
+      assert_ok(dist_work_wait(p.left[r][k], DIST_NO_TIMEOUT)); /* outside a run: it has ended */
       dist_work_destroy(p.left[r][k]);
     }
   }
@@ -229,11 +229,11 @@ static void *from_another_thread(void *unused) {
   int32_t done = 7;
   size_t index = 7;
   static const char *const words = "belongs to replica 0";
-  const int right = dist_work_wait(borrowed, 0) == DIST_FAILED_PRECONDITION &&
+  const int right = dist_work_wait(borrowed, DIST_NO_TIMEOUT) == DIST_FAILED_PRECONDITION &&
                     strstr(dist_last_error(), words) != NULL &&
                     dist_work_test(borrowed, &done) == DIST_FAILED_PRECONDITION && done == 7 &&
-                    dist_work_wait_any(&borrowed, 1, 0, &index) == DIST_FAILED_PRECONDITION && index == 7 &&
-                    dist_work_cancel(borrowed) == DIST_FAILED_PRECONDITION;
+                    dist_work_wait_any(&borrowed, 1, DIST_NO_TIMEOUT, &index) == DIST_FAILED_PRECONDITION &&
+                    index == 7 && dist_work_cancel(borrowed) == DIST_FAILED_PRECONDITION;
   return right ? &borrowed : NULL;
 }
 
@@ -265,13 +265,13 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
   if (work != NULL) return dist_fail(DIST_INTERNAL, "a refused call gave a work");
   EXPECT(dist_work_start(NULL), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_ready(NULL, 0), DIST_INVALID_ARGUMENT, "work is NULL");
-  EXPECT(dist_work_wait(NULL, 0), DIST_INVALID_ARGUMENT, "work is NULL");
+  EXPECT(dist_work_wait(NULL, DIST_NO_TIMEOUT), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_test(NULL, &done), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_cancel(NULL), DIST_INVALID_ARGUMENT, "work is NULL");
-  EXPECT(dist_work_wait_any(none, 0, 0, &index), DIST_INVALID_ARGUMENT, "n is 0");
-  EXPECT(dist_work_wait_any(none, 1, 0, &index), DIST_INVALID_ARGUMENT, "works[0] is NULL");
-  EXPECT(dist_work_wait_any(NULL, 1, 0, &index), DIST_INVALID_ARGUMENT, "works is NULL");
-  EXPECT(dist_work_wait_any(none, 1, 0, NULL), DIST_INVALID_ARGUMENT, "out_index is NULL");
+  EXPECT(dist_work_wait_any(none, 0, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "n is 0");
+  EXPECT(dist_work_wait_any(none, 1, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "works[0] is NULL");
+  EXPECT(dist_work_wait_any(NULL, 1, DIST_NO_TIMEOUT, &index), DIST_INVALID_ARGUMENT, "works is NULL");
+  EXPECT(dist_work_wait_any(none, 1, DIST_NO_TIMEOUT, NULL), DIST_INVALID_ARGUMENT, "out_index is NULL");
   if (index != 7 || done != 7) return dist_fail(DIST_INTERNAL, "an output was written");
   dist_work_destroy(NULL);
   if (id == 0) {
@@ -291,9 +291,9 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
   }
   dist_status status = dist_barrier(replica, NULL);
   if (status == DIST_OK && id != 0) status = issue_sum(replica, &s, &work);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
-  if (status == DIST_OK) status = dist_work_wait(work, 0); /* once more: it has ended */
-  if (status == DIST_OK) status = dist_work_cancel(work);  /* and stays as it is */
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT); /* once more: it has ended */
+  if (status == DIST_OK) status = dist_work_cancel(work);                /* and stays as it is */
   if (status == DIST_OK) status = dist_work_test(work, &done);
   if (status == DIST_OK && done != 1) status = dist_fail(DIST_INTERNAL, "it is not done");
   dist_work_destroy(work);
@@ -341,6 +341,46 @@ static void strategies_and_groups_outlive_their_works(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* ---- Waits that expire ---- */
+
+static atomic_int has_waited;
+
+static dist_status wait_for_a_late_member(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  float value = 1;
+  dist_tensor t = {&value, DIST_F32, 0, NULL, NULL};
+  dist_work *work = NULL;
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = &work;
+  const int late = dist_replica_id(replica) == 1;
+  while (late && atomic_load(&has_waited) == 0) sched_yield();
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options);
+  if (status != DIST_OK) return status;
+  size_t index = 9;
+  int32_t ended = 1;
+  for (int64_t timeout_ns = 0; !late && timeout_ns <= 1000; timeout_ns += 500) {
+    if (dist_work_wait(work, timeout_ns) != DIST_DEADLINE_EXCEEDED) return dist_fail(DIST_INTERNAL, "wait");
+    if (dist_work_wait_any(&work, 1, timeout_ns, &index) != DIST_DEADLINE_EXCEEDED || index != 9)
+      return dist_fail(DIST_INTERNAL, "wait_any");
+    if (dist_work_test(work, &ended) != DIST_OK || ended) return dist_fail(DIST_INTERNAL, "test");
+  }
+  if (!late && dist_work_wait(work, -2) != DIST_INVALID_ARGUMENT) return dist_fail(DIST_INTERNAL, "-2");
+  atomic_store(&has_waited, 1);
+  status = dist_work_wait(work, DIST_NO_TIMEOUT);
+  dist_work_destroy(work);
+  return status == DIST_OK && value != 2 ? dist_fail(DIST_INTERNAL, "sum") : status;
+}
+
+static void a_wait_that_expires_leaves_the_work_in_progress(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
+  for (int run = 0; run < 20; run++) {
+    atomic_store(&has_waited, 0);
+    assert_ok(dist_run(strategy, wait_for_a_late_member, NULL, NULL));
+  }
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_collective),
@@ -348,6 +388,7 @@ int main(void) {
       cmocka_unit_test(groups),
       cmocka_unit_test(places_serve_again_and_again),
       cmocka_unit_test(calls_that_are_refused),
+      cmocka_unit_test(a_wait_that_expires_leaves_the_work_in_progress),
       cmocka_unit_test(strategies_and_groups_outlive_their_works),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

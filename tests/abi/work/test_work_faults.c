@@ -21,8 +21,7 @@ enum what {
   FAILS_UNDER_WAY,
   CANCELS_WORK,
   CANCELS_RUN,
-  LATE,      /* later than options.timeout_ns */
-  LATE_WAIT, /* later than what dist_work_wait() was told */
+  LATE, /* later than options.timeout_ns */
   HALF_WAITS,
   HALF_LEAVES, /* not all tensors of a round are ready */
   FAULTS
@@ -50,7 +49,6 @@ static const expectation table[FAULTS] = {
     {"cancels the work", DIST_CANCELLED, DIST_CANCELLED, "cancel", 1, 1, 1},
     {"cancels the run", DIST_CANCELLED, DIST_CANCELLED, "cancel", 1, 1, 1},
     {"late", DIST_DEADLINE_EXCEEDED, DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive", 1, 1, 0},
-    {"late for wait", DIST_DEADLINE_EXCEEDED, DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive", 1, 1, 0},
     {"half waits", DIST_ABORTED, DIST_ABORTED, "wait for each other", 0, 1, 0},
     {"half leaves", DIST_ABORTED, DIST_ABORTED, "wait for each other", 0, 1, 0},
 };
@@ -93,15 +91,7 @@ static dist_status begin(dist_replica *replica, int32_t id, int spoilt) {
   return s.planned ? dist_work_start(s.works[id]) : issue(replica, id, 0, spoilt, &s.works[id]);
 }
 
-static dist_status end(int32_t id) {
-  if (s.what == LATE_WAIT && s.how == ANY) {
-    size_t index = 9;
-    const dist_status status = dist_work_wait_any(&s.works[id], 1, 3000000000, &index);
-    return index == 0 ? status : dist_fail(DIST_INTERNAL, "wait_any() does not say which");
-  }
-  if (s.what == LATE_WAIT) return dist_work_wait(s.works[id], 3000000000);
-  return end_works(&s.works[id], 1, s.how);
-}
+static dist_status end(int32_t id) { return end_works(&s.works[id], 1, s.how); }
 
 /* The one that does something wrong. */
 static dist_status misbehave(dist_replica *replica, int32_t id) {
@@ -120,7 +110,6 @@ static dist_status misbehave(dist_replica *replica, int32_t id) {
       return status;
     }
     case LATE:
-    case LATE_WAIT:
       while (atomic_load(&s.failed) < R - 1) {
         atomic_fetch_add(&s.now_ns, 1000000000);
         sched_yield();
@@ -182,7 +171,7 @@ static dist_status slide(dist_replica *replica, void *user_data) {
     length = k % 3 == 0 ? 20000 : k % 4;
     for (int64_t i = 0; i < length; i++) data[i] = id + k;
     status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
-    if (status == DIST_OK) status = dist_work_wait(work, 0);
+    if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
     dist_work_destroy(work);
     for (int64_t i = 0; i < length && status == DIST_OK; i++)
       if (data[i] != n * k + n * (n - 1) / 2) status = dist_fail(DIST_INTERNAL, "a wrong sum");
@@ -225,8 +214,10 @@ static void every_fault(void **state) {
   (void)state;
   static const enum ending endings[] = {FIRST_FIRST, ANY, ASKING, LEAVING};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = R;
-  options.clock = scene_clock;
+  host.clock = scene_clock;
   for (options.threads = 0; options.threads < 3; options.threads++) {
     dist_strategy *strategy = strategy_with(options);
     for (int what = 0; what < FAULTS; what++) {
@@ -234,8 +225,7 @@ static void every_fault(void **state) {
       for (int k = 0; k < 2 * 2 * (int)COUNT_OF(endings); k++) {
         const enum ending how = endings[k / 4];
         const int planned = k % 2;
-        const int leaving = what != LATE && what != LATE_WAIT &&
-                            what != OTHER_ORDER; /* where nobody waits, nothing is wrong */
+        const int leaving = what != LATE && what != OTHER_ORDER; /* where nobody waits, nothing is wrong */
         if (!(planned ? e->planned : e->asynchronous)) continue;
         if ((how == ASKING && !e->asking) || (how == LEAVING && !leaving)) continue;
         set_scene((enum what)what, planned, how, k / 2 % 2 == 0 ? 3 : 30000);
@@ -280,7 +270,7 @@ static dist_status cancel_somewhere(dist_replica *replica, void *user_data) {
   }
   for (int k = MANY - 1; k >= 0; k--) {
     if (works[k] == NULL) continue;
-    const dist_status ended = dist_work_wait(works[k], 0);
+    const dist_status ended = dist_work_wait(works[k], DIST_NO_TIMEOUT);
     if (status == DIST_OK) status = ended;
     dist_work_destroy(works[k]);
   }
@@ -314,12 +304,13 @@ static void a_work_keeps_how_it_ended(void **state) {
   dist_work *old = s.works[0];
   for (int r = 0; r < R; r++) free(s.data[r]);
   dist_work_destroy(s.works[LAST]);
-  assert_fails(dist_work_wait(old, 0), DIST_ABORTED, "returned early");
+  assert_fails(dist_work_wait(old, DIST_NO_TIMEOUT), DIST_ABORTED, "returned early");
   set_scene(CANCELS_RUN, 0, FIRST_FIRST, 3);
   assert_int_equal(run_on(DIST_THREADS_CALLER, strategy, act, NULL, &error), DIST_CANCELLED);
   for (int r = 0; r < R; r++) free(s.data[r]), dist_work_destroy(s.works[r]);
   int32_t done = 7;
-  assert_fails(dist_work_wait(old, 0), DIST_ABORTED, "earlier run"); /* not the later run's report */
+  assert_fails(dist_work_wait(old, DIST_NO_TIMEOUT), DIST_ABORTED,
+               "earlier run"); /* not the later run's report */
   assert_fails(dist_work_test(old, &done), DIST_ABORTED, "earlier run");
   dist_work_destroy(old);
   assert_ok(dist_strategy_destroy(strategy));
@@ -349,7 +340,7 @@ static dist_status use_memory(dist_replica *replica, void *user_data) {
   if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, N, &options);
   for (int round = 0; round < 2 && status == DIST_OK; round++) {
     status = dist_work_start(works[2]);
-    if (status == DIST_OK) status = dist_work_wait(works[2], 0);
+    if (status == DIST_OK) status = dist_work_wait(works[2], DIST_NO_TIMEOUT);
   }
   dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
   apply.kind = DIST_APPLY_SGD, apply.clip_norm = 1;
@@ -390,8 +381,133 @@ static void every_allocation_fails_once(void **state) {
   }
 }
 
+/* ---- Waits with a timeout of their own ---- */
+
+typedef struct patience {
+  int64_t each_ns; /* of one wait */
+  int64_t pause_ns;
+  int any;
+  int waits; /* made until the work ended */
+  dist_status status;
+  report error;
+} patience;
+
+static atomic_llong ticks_ns;
+static atomic_int has_left, is_at_barrier;
+
+/* Moves on with each look. */
+static int64_t ticking_clock(void *user_data) {
+  (void)user_data;
+  return atomic_fetch_add(&ticks_ns, 1000000);
+}
+
+static dist_strategy *ticking_strategy(int32_t threads) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
+  options.num_replicas = 2;
+  options.threads = threads;
+  host.clock = ticking_clock;
+  return strategy_with(options);
+}
+
+static dist_status begin_sum(dist_replica *replica, float *number, int64_t timeout_ns, dist_work **out_work) {
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = out_work;
+  options.timeout_ns = timeout_ns;
+  const dist_tensor tensor = {number, DIST_F32, 0, NULL, NULL};
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+}
+
+static dist_status wait_in_pieces(dist_replica *replica, void *user_data) {
+  enum { MANY = 10000 };
+  patience *p = user_data;
+  float number = 1;
+  dist_work *work = NULL;
+  if (dist_replica_id(replica) == 1) {
+    while (!atomic_load(&has_left)) sched_yield();
+    return DIST_OK;
+  }
+  dist_status status = begin_sum(replica, &number, 300000000, &work);
+  int32_t done = 0;
+  for (p->waits = 0; status == DIST_OK && !done && p->waits < MANY; p->waits++) {
+    size_t index = 0;
+    p->status = p->any ? dist_work_wait_any(&work, 1, p->each_ns, &index) : dist_work_wait(work, p->each_ns);
+    read_report(&p->error);
+    if (p->status != DIST_DEADLINE_EXCEEDED) status = p->status;
+    if (dist_work_test(work, &done) != DIST_OK) done = 1;
+    atomic_fetch_add(&ticks_ns, p->pause_ns);
+  }
+  atomic_store(&has_left, 1);
+  dist_work_destroy(work);
+  return p->status;
+}
+
+static void short_waits_reach_the_timeout(void **state) {
+  (void)state;
+  enum { MS = 1000000 };
+  static const patience cases[] = {{.each_ns = 0},
+                                   {.each_ns = MS},
+                                   {.each_ns = 50 * MS},
+                                   {.each_ns = 299 * MS},
+                                   {.each_ns = 0, .pause_ns = 1000 * (int64_t)MS},
+                                   {.each_ns = 10 * MS, .pause_ns = 1000 * (int64_t)MS, .any = 1}};
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy *strategy = ticking_strategy(threads);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+      patience p = cases[i];
+      atomic_store(&has_left, 0);
+      report error;
+      assert_int_equal(run_on(threads, strategy, wait_in_pieces, &p, &error), DIST_DEADLINE_EXCEEDED);
+      assert_int_equal(p.status, DIST_DEADLINE_EXCEEDED);
+      assert_has(p.error.message, "replica 1 did not arrive within");
+      if (p.pause_ns > 0) assert_int_equal(p.waits, 2);
+      if (p.waits > 400) fail_msg("%d waits of %lld ns", p.waits, (long long)p.each_ns);
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* Replica 0 does other things between its waits, for which replica 1 waits first. */
+static dist_status wait_on_and_off(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  enum { TIMES = 20 };
+  float number = 1;
+  dist_work *work = NULL;
+  dist_status status = DIST_OK;
+  if (dist_replica_id(replica) == 1) {
+    atomic_store(&is_at_barrier, 1);
+    status = dist_barrier(replica, NULL);
+    if (status == DIST_OK) status = begin_sum(replica, &number, 0, &work);
+    return status == DIST_OK ? wait_and_destroy(&work) : status;
+  }
+  status = begin_sum(replica, &number, 0, &work);
+  while (!atomic_load(&is_at_barrier)) sched_yield();
+  for (int i = 0; status == DIST_OK && i < TIMES; i++) {
+    const dist_status waited = dist_work_wait(work, 5000000);
+    if (waited != DIST_DEADLINE_EXCEEDED) status = waited;
+  }
+  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) return wait_and_destroy(&work);
+  dist_work_destroy(work);
+  return status;
+}
+
+static void a_wait_that_ends_is_no_deadlock(void **state) {
+  (void)state;
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy *strategy = ticking_strategy(threads);
+    atomic_store(&is_at_barrier, 0);
+    report error;
+    if (run_on(threads, strategy, wait_on_and_off, NULL, &error) != DIST_OK) fail_msg("%s", error.message);
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(short_waits_reach_the_timeout),
+      cmocka_unit_test(a_wait_that_ends_is_no_deadlock),
       cmocka_unit_test(every_fault),
       cmocka_unit_test(cancelling_at_any_moment),
       cmocka_unit_test(a_work_keeps_how_it_ended),

@@ -260,7 +260,7 @@ static dist_status meet_trouble(dist_replica *replica, void *user_data) {
       status = issue_one(replica, s, k, 0);
       if (status == DIST_OK) atomic_fetch_add(&q.issued, 1);
     }
-    for (int k = 0; k < q.n && status == DIST_OK; k++) status = dist_work_wait(s->works[k], 0);
+    for (int k = 0; k < q.n && status == DIST_OK; k++) status = dist_work_wait(s->works[k], DIST_NO_TIMEOUT);
   }
   told[me] = status;
   read_report(&reports[me]);
@@ -326,7 +326,7 @@ typedef struct meter {
   atomic_long now, most;
 } meter;
 
-static void *meter_alloc(void *user_data, size_t size, size_t align) {
+static void *meter_alloc(size_t size, size_t align, void *user_data) {
   meter *m = user_data;
   void *memory = NULL;
   const size_t least = align < sizeof(void *) ? sizeof(void *) : align;
@@ -338,7 +338,7 @@ static void *meter_alloc(void *user_data, size_t size, size_t align) {
   return memory;
 }
 
-static void meter_free(void *user_data, void *memory, size_t size, size_t align) {
+static void meter_free(void *memory, size_t size, size_t align, void *user_data) {
   meter *m = user_data;
   (void)align;
   atomic_fetch_sub(&m->now, (long)size);
@@ -369,7 +369,7 @@ static dist_status issue_lists(dist_replica *replica, void *user_data) {
     if (!is_late(me, n)) atomic_fetch_add(&q.issued, 1);
   }
   for (int k = 0; k < q.n; k++) {
-    if (status == DIST_OK) status = dist_work_wait(works[k], 0);
+    if (status == DIST_OK) status = dist_work_wait(works[k], DIST_NO_TIMEOUT);
     dist_work_destroy(works[k]);
     works[k] = NULL;
     for (int t = 0; t < (int)q.tensors && status == DIST_OK; t++)
@@ -391,8 +391,10 @@ static void memory_stays_below_the_bound(void **state) {
   static meter m;
   memset(&m, 0, sizeof m);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options options_host = DIST_HOST_OPTIONS_INIT;
+  options.host = &options_host;
   options.num_replicas = R, options.async_bytes = BOUND;
-  options.allocator = (dist_allocator){&m, meter_alloc, meter_free};
+  options_host.allocator = (dist_allocator){meter_alloc, meter_free, &m};
   dist_strategy *strategy = strategy_with(options);
   dist_group *group = NULL;
   assert_ok(dist_group_create(strategy, (const int32_t[]){0, 1}, 2, &group));
@@ -435,8 +437,10 @@ static void a_leader_stops_at_the_bound(void **state) {
   memset(&q, 0, sizeof q);
   q.n = MANY, q.timeout_ns = 20000000, q.collective = DIST_COLLECTIVE_ALL_REDUCE;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = 2, options.async_bytes = BOUND;
-  options.allocator = (dist_allocator){&m, meter_alloc, meter_free};
+  host.allocator = (dist_allocator){meter_alloc, meter_free, &m};
   dist_strategy *strategy = strategy_with(options);
   const long before = atomic_load(&m.now);
   assert_fails(dist_run(strategy, fill_up, NULL, NULL), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");

@@ -51,7 +51,7 @@ static inline dist_status issue_exchange(dist_replica *replica, const exchange *
 }
 
 static inline dist_status wait_and_destroy(dist_work **work) {
-  const dist_status status = dist_work_wait(*work, 0);
+  const dist_status status = dist_work_wait(*work, DIST_NO_TIMEOUT);
   dist_work_destroy(*work);
   *work = NULL;
   return status;
@@ -61,7 +61,7 @@ static inline dist_status end_any(dist_work **works, size_t n) {
   dist_status first = DIST_OK;
   while (n > 0) {
     size_t which = n;
-    const dist_status status = dist_work_wait_any(works, n, 0, &which);
+    const dist_status status = dist_work_wait_any(works, n, DIST_NO_TIMEOUT, &which);
     if (which >= n) return dist_fail(DIST_INTERNAL, "wait_any() says nothing");
     if (first == DIST_OK) first = status;
     dist_work_destroy(works[which]);
@@ -112,7 +112,7 @@ typedef struct ledger {
   atomic_long requests, refuse_at, live;
 } ledger;
 
-static inline void *ledger_alloc(void *user_data, size_t size, size_t align) {
+static inline void *ledger_alloc(size_t size, size_t align, void *user_data) {
   ledger *l = user_data;
   if (atomic_fetch_add(&l->requests, 1) == atomic_load(&l->refuse_at)) return NULL;
   const size_t ahead = align < sizeof(void *) ? sizeof(void *) : align;
@@ -122,7 +122,7 @@ static inline void *ledger_alloc(void *user_data, size_t size, size_t align) {
   return memory + 2 * ahead + align;
 }
 
-static inline void ledger_free(void *user_data, void *memory, size_t size, size_t align) {
+static inline void ledger_free(void *memory, size_t size, size_t align, void *user_data) {
   ledger *l = user_data;
   (void)size;
   const size_t ahead = align < sizeof(void *) ? sizeof(void *) : align;
@@ -132,9 +132,11 @@ static inline void ledger_free(void *user_data, void *memory, size_t size, size_
 
 static inline dist_strategy *strategy_on(ledger *l, int32_t num_replicas, int32_t threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
   options.num_replicas = num_replicas;
   options.threads = threads;
-  options.allocator = (dist_allocator){l, ledger_alloc, ledger_free};
+  host.allocator = (dist_allocator){ledger_alloc, ledger_free, l};
   return strategy_with(options);
 }
 

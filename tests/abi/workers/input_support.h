@@ -46,13 +46,16 @@ static inline dist_status element(const source *from, size_t file, int64_t index
   return dist_value_create_tensor(from->strategy, &(dist_tensor){&number, DIST_I64, 0, NULL, NULL}, out);
 }
 
-static inline dist_status counted_element(int64_t index, dist_value **out, void *user_data) {
+static inline dist_status counted_element(dist_strategy *strategy, int64_t index, dist_value **out,
+                                          void *user_data) {
+  (void)strategy;
   return element(user_data, 0, index, out);
 }
 
 /* file f: 10 f, 10 f + 1, ... */
-static inline dist_status file_element(size_t file, const char *name, int64_t index, dist_value **out,
-                                       void *user_data) {
+static inline dist_status file_element(dist_strategy *strategy, size_t file, const char *name, int64_t index,
+                                       dist_value **out, void *user_data) {
+  (void)strategy;
   (void)name;
   return element(user_data, file, index, out);
 }
@@ -111,7 +114,7 @@ static inline dist_status pass_over(dist_dataset *dataset, int worker, passing *
   while (status == DIST_OK) {
     dist_value *batch = NULL;
     status = dist_iterator_next(iterator, &batch);
-    if (status != DIST_OK) break;
+    if (status != DIST_OK || batch == NULL) break;
     if (p->steps[worker] == MOST_STEPS) status = wrong("it never ends");
     for (int32_t r = 0; r < local && status == DIST_OK; ++r) {
       const int32_t at = (p->all != NULL ? first_of(p->all, worker) : 0) + r;
@@ -121,10 +124,10 @@ static inline dist_status pass_over(dist_dataset *dataset, int worker, passing *
     dist_value_release(batch);
   }
   dist_value *none = NULL;
-  if (status == DIST_OUT_OF_RANGE)
-    status = dist_iterator_next(iterator, &none); /* again on every further call */
+  if (status == DIST_OK) status = dist_iterator_next(iterator, &none);
+  if (status == DIST_OK && none != NULL) status = wrong("a batch after the end");
   dist_iterator_destroy(iterator);
-  return status == DIST_OUT_OF_RANGE ? DIST_OK : status;
+  return status;
 }
 
 static inline dist_status play(dist_strategy *strategy, int worker, void *user_data) {

@@ -154,7 +154,7 @@ static dist_status play_batch_later(dist_replica *replica, void *user_data) {
     const size_t k = (i + all->n / 2) % all->n;
     exchange *e = &all->cases[k].e;
     if (e->statuses[me] != DIST_OK) continue;
-    e->statuses[me] = dist_work_wait(works[k], 0);
+    e->statuses[me] = dist_work_wait(works[k], DIST_NO_TIMEOUT);
     read_report(&e->reports[me]);
     dist_work_destroy(works[k]);
   }
@@ -177,7 +177,7 @@ static dist_status play_batch_planned(dist_replica *replica, void *user_data) {
     for (size_t k = 0; k < all->n; ++k) {
       exchange *e = &all->cases[k].e;
       if (e->statuses[me] == DIST_OK)
-        e->statuses[me] = dist_work_wait(works[k], 0);
+        e->statuses[me] = dist_work_wait(works[k], DIST_NO_TIMEOUT);
       else if (works[k] == NULL)
         continue;
       read_report(&e->reports[me]);

@@ -6,6 +6,7 @@
 #include "../processes_support.h"
 
 #include <dist/experimental/links.h>
+#include <dist/experimental/rendezvous.h>
 
 enum { OF_OTHER_TESTS = 2 }; /* modules that they register in this process */
 
@@ -83,9 +84,11 @@ static int play_meeting(int number) {
   calls_until_known = 3;
   meeting_folder = getenv("TEST_FOLDER");
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 1;
-  dist_status status = register_meeting(&options.transport);
+  dist_status status = register_meeting(&worker.transport);
   for (int i = 0; i < 2 && status == DIST_OK; ++i) {
     dist_strategy *strategy = NULL;
     float value = 0;
@@ -99,9 +102,11 @@ static int play_meeting(int number) {
 
 static int play(const char *part) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 1;
-  if (dist_link_register(dist_link_module(), strcmp(part, "option") == 0 ? &options.transport : NULL) !=
+  if (dist_link_register(dist_link_module(), strcmp(part, "option") == 0 ? &worker.transport : NULL) !=
       DIST_OK) {
     return 3;
   }
@@ -110,7 +115,7 @@ static int play(const char *part) {
   dist_status status = dist_strategy_create(&options, &strategy);
   if (status == DIST_OK) status = dist_run(strategy, add, &value, NULL);
   if (status != DIST_OK) return say_how_it_went(status);
-  status = dist_explain(strategy, print, NULL);
+  status = dist_strategy_explain(strategy, print, NULL);
   printf("value %g\n", (double)value);
   if (dist_strategy_destroy(strategy) != DIST_OK) return 2;
   return say_how_it_went(status);
@@ -157,10 +162,12 @@ static void workers_meet_through_a_module(void **state) {
 
 static void does_not_meet(int32_t transport, dist_status expected, const char *words) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 1;
   options.timeout_ns = 20000000;
-  options.transport = transport;
+  worker.transport = transport;
   dist_strategy *strategy = NULL;
   const dist_status status = dist_strategy_create(&options, &strategy);
   if (status != expected || strstr(dist_last_error(), words) == NULL)
@@ -235,7 +242,9 @@ static void a_shorter_table_is_accepted(void **state) {
   old.functions.name = "tcp-old";
   old.functions.meet = (dist_status(*)(dist_link_meeting *, char *, size_t))(uintptr_t)1;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  assert_ok(dist_link_register(&old.functions, &options.transport));
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
+  assert_ok(dist_link_register(&old.functions, &worker.transport));
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 1;
   dist_strategy *strategy = NULL;
@@ -297,12 +306,14 @@ static void a_transport_that_nobody_registered_is_refused(void **state) {
   (void)state;
   dist_strategy *strategy = NULL;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-  options.transport = 99;
+  worker.transport = 99;
   const job all = job_of(2);
   set_tf_config(&all, 0);
   assert_int_equal(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT);
-  options.transport = DIST_TRANSPORT_AUTO;
+  worker.transport = DIST_TRANSPORT_AUTO;
   static const char *const names[] = {"grcp", "../grpc", "GRPC", "a name that is much too long"};
   for (int i = 0; i < 4; ++i) {
     setenv("DIST_TRANSPORT", names[i], 1);

@@ -56,7 +56,7 @@ static dist_status compute(dist_replica *replica, void *user_data) {
   dist_work *work = NULL;
   options.out_work = &work;
   TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &from, &to, 1, &options));
-  const dist_status status = dist_work_wait(work, 0);
+  const dist_status status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   see(digest, out, sizeof out);
   return status;
@@ -104,11 +104,13 @@ static void start_workers(int n, int32_t replicas, dist_network **network) {
     dist_cluster_resolver *resolver = NULL;
     assert_ok(dist_cluster_resolver_create_simple(spec, &of, &resolver));
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &options_worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-    options.cluster_resolver = resolver;
-    options.network = *network;
-    options.replicas_of_workers = replicas_of;
-    options.num_workers = (size_t)n;
+    options_worker.cluster_resolver = resolver;
+    options_worker.network = *network;
+    options_worker.replicas_of_workers = replicas_of;
+    options_worker.num_workers = (size_t)n;
     workers[w] = (worker){.strategy = strategy_with(options)};
     dist_cluster_resolver_destroy(resolver);
   }

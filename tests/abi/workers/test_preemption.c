@@ -3,6 +3,7 @@
  * Preemption: after a notice on any worker, all workers save between the same two runs and end. The next
  * start resumes from there.
  */
+#include <dist/experimental/preemption.h>
 #include "../clock.h"
 #include "../workers_support.h"
 

@@ -9,6 +9,8 @@
 #include "../coordinator/server_processes.h"
 #include "strangers_support.h"
 
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include <errno.h>
 #include <sys/resource.h>
 

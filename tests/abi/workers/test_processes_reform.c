@@ -267,9 +267,10 @@ static dist_status begin_pass(dist_strategy *strategy, dist_iterator **out) {
 }
 
 /* Counts this worker's rows of the step. */
-static dist_status take_batch(dist_iterator *iterator, int64_t *rows) {
+static dist_status take_batch(dist_iterator *iterator, int64_t *rows, int *over) {
   dist_value *batch = NULL;
   TRY(dist_iterator_next(iterator, &batch));
+  *over = batch == NULL;
   dist_status status = DIST_OK;
   for (size_t r = 0; r < dist_value_size(batch) && status == DIST_OK; ++r) {
     dist_tensor part;
@@ -285,9 +286,9 @@ static dist_status say_rows(dist_strategy *strategy) {
   int64_t rows = 0;
   dist_iterator *iterator = NULL;
   dist_status status = begin_pass(strategy, &iterator);
-  while (status == DIST_OK) status = take_batch(iterator, &rows);
+  for (int over = 0; status == DIST_OK && !over;) status = take_batch(iterator, &rows, &over);
   dist_iterator_destroy(iterator);
-  if (status != DIST_OUT_OF_RANGE) return status;
+  if (status != DIST_OK) return status;
   printf("%d of %d rows\n", (int)rows, ROWS);
   return DIST_OK;
 }
@@ -297,9 +298,11 @@ static dist_status say_rows(dist_strategy *strategy) {
 /* Waits for a word, then runs until something is wrong, and then re-forms once and runs once more. */
 static int play_one(const char *part) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &options_worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.timeout_ns = (int64_t)GUARD_S * 1000000000;
-  if (strcmp(part, "by itself") == 0) options.reform = DIST_REFORM_AT_NEXT_RUN;
+  if (strcmp(part, "by itself") == 0) options_worker.reform = DIST_REFORM_AT_NEXT_RUN;
   training t = {.strategy = NULL};
   dist_strategy_properties is;
   if (dist_strategy_create(&options, &t.strategy) != DIST_OK) return say_how_it_went(DIST_INTERNAL);
@@ -307,11 +310,12 @@ static int play_one(const char *part) {
   int64_t rows = 0;
   dist_status status = say_rows(t.strategy);
   if (status == DIST_OK) status = begin_pass(t.strategy, &pass);
-  if (status == DIST_OK) status = take_batch(pass, &rows);
+  int over = 0;
+  if (status == DIST_OK) status = take_batch(pass, &rows, &over);
   if (status == DIST_OK) status = dist_run(t.strategy, nothing, NULL, NULL);
   printf("first run %s\n", dist_status_name(status));
   fflush(stdout);
-  const int by_itself = options.reform == DIST_REFORM_AT_NEXT_RUN;
+  const int by_itself = options_worker.reform == DIST_REFORM_AT_NEXT_RUN;
   for (is.generation = 0; status == DIST_OK || (by_itself && is.generation == 0);) {
     status = dist_run(t.strategy, nothing, NULL, NULL);
     if (properties_of(&t, &is) != DIST_OK) return 3;
@@ -342,7 +346,7 @@ static int play_one(const char *part) {
     printf("worker %d of %d, replicas %d to %d of %d, generation %d, %d joined, %d left\n", is.worker,
            is.num_workers, is.first_replica, is.first_replica + is.num_local_replicas - 1, is.num_replicas,
            is.generation, is.num_joined, is.num_left);
-    if (take_batch(pass, &rows) != DIST_FAILED_PRECONDITION) return 3;
+    if (take_batch(pass, &rows, &over) != DIST_FAILED_PRECONDITION) return 3;
     printf("of a pass begun before: %s\n", dist_last_error());
     status = say_rows(t.strategy);
     fflush(stdout);

@@ -3,6 +3,7 @@
  * Workers that are processes and know their rank, their number and one address. Most of them print the cluster that they
  * have found, make an all-reduce together, and end.
  */
+#include <dist/experimental/rendezvous.h>
 #include "../processes_support.h"
 
 #include <netinet/in.h>
@@ -22,10 +23,12 @@ static dist_status meet(dist_cluster_resolver **out) {
 
 static dist_status create(dist_cluster_resolver *resolver, dist_strategy **out) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 2;
   options.timeout_ns = timeout_of_test();
-  options.cluster_resolver = resolver;
+  worker.cluster_resolver = resolver;
   return dist_strategy_create(&options, out);
 }
 

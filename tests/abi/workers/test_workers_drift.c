@@ -260,7 +260,9 @@ static void whoever_has_no_memory_tells_the_others(void **state) {
   static refusals memory;
   memory = (refusals){.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.allocator = refusing(&memory);
+  dist_host_options host = DIST_HOST_OPTIONS_INIT;
+  options.host = &host;
+  host.allocator = refusing(&memory);
   workers all = workers_of("1+1", options);
   for (int drifts = 0; drifts < 2; ++drifts) {
     const dist_status found = drifts ? DIST_DATA_LOSS : DIST_OK;

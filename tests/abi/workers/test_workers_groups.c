@@ -79,7 +79,7 @@ static dist_status play(dist_replica *replica, void *user_data) {
     if (works[k] != NULL && p->way == PLANNED) status = dist_work_start(works[k]);
   }
   for (int k = STEPS - 1; k >= 0 && status == DIST_OK; --k) {
-    if (works[k] != NULL) status = dist_work_wait(works[k], 0);
+    if (works[k] != NULL) status = dist_work_wait(works[k], DIST_NO_TIMEOUT);
   }
   for (int k = 0; k < STEPS; ++k) dist_work_destroy(works[k]);
   return status;
@@ -131,8 +131,10 @@ static void many_groups_at_once(void **state) {
   for (size_t l = 0; l < COUNT_OF(shapes); ++l) {
     for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; ++threads) {
       dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+      dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+      options.worker = &worker;
       options.threads = threads;
-      options.staging_bytes = threads == DIST_THREADS_CALLER ? 0 : 4096; /* in pieces */
+      worker.staging_bytes = threads == DIST_THREADS_CALLER ? 0 : 4096; /* in pieces */
       workers all = workers_of(shapes[l], options);
       shared_group groups[GROUPS] = {make_group(&all, 0x55), make_group(&all, 0xAA), make_group(&all, 0x3C),
                                      make_group(&all, 0x83)};

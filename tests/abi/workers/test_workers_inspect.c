@@ -118,7 +118,9 @@ static void compare_layouts(const check_case *cases, int n, const char *const *l
   assert_ok(dist_strategy_destroy(alone));
   for (size_t k = 0; k < num_layouts; ++k) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-    if (k % 2 == 1) options.staging_bytes = 4096;
+    dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &options_worker;
+    if (k % 2 == 1) options_worker.staging_bytes = 4096;
     workers all = workers_of(layouts[k], options);
     checks given = {cases, n, {0}, found};
     for (int w = 0; w < all.n; ++w) given.first[w + 1] = given.first[w] + all.replicas[w];

@@ -3,6 +3,7 @@
  * Strategies with several workers in one process: their numbering, runs with collectives over all replicas,
  * and workers that disagree, leave, fail, are late or cannot be reached. Afterwards, they are usable again.
  */
+#include <dist/tf.h>
 #include "../mesh_support.h"
 #include "../workers_support.h"
 
@@ -87,7 +88,7 @@ static void a_worker_knows_its_place(void **state) {
     const char *name = NULL;
     assert_ok(dist_strategy_device(all.strategies[w], w == 0 ? 0 : 2, &name));
     explanation text = {0};
-    assert_ok(dist_explain(all.strategies[w], keep_text, &text));
+    assert_ok(dist_strategy_explain(all.strategies[w], keep_text, &text));
     assert_has(text.text,
                w == 0
                    ? "workers: 2; this is worker 0 (task 0 of job worker, the chief) with replicas 0-1 of 3"
@@ -208,12 +209,14 @@ static void workers_off_loopback_need_protection(void **state) {
          "\"index\": 0}}",
          1);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   options.num_replicas = 2;
   dist_strategy *strategy = NULL;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_FAILED_PRECONDITION, "DIST_PLAINTEXT=1");
   assert_null(strategy);
-  options.transport = DIST_TRANSPORT_NONE;
+  worker.transport = DIST_TRANSPORT_NONE;
   assert_ok(dist_strategy_create(&options, &strategy));
   unsetenv("TF_CONFIG");
   assert_ok(dist_strategy_destroy(strategy));
@@ -388,18 +391,20 @@ static void what_does_not_fit_is_refused(void **state) {
 
   dist_strategy *strategy = NULL;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.network = network;
+  dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &options_worker;
+  options_worker.network = network;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "MULTI_WORKER_MIRRORED");
 
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   dist_cluster_resolver *resolver = resolver_of_worker(3, 0);
-  options.cluster_resolver = resolver;
+  options_worker.cluster_resolver = resolver;
   options.num_replicas = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "network is for 2 workers");
   dist_cluster_resolver_destroy(resolver);
 
   resolver = resolver_of_worker(2, 1);
-  options.cluster_resolver = resolver;
+  options_worker.cluster_resolver = resolver;
   const struct {
     int32_t replicas[3];
     size_t n;
@@ -412,19 +417,19 @@ static void what_does_not_fit_is_refused(void **state) {
       {{INT32_MAX, 2, 0}, 2, "2147483649 replicas together"},
   };
   for (size_t k = 0; k < COUNT_OF(cases); ++k) {
-    options.replicas_of_workers = cases[k].replicas;
-    options.num_workers = cases[k].n;
+    options_worker.replicas_of_workers = cases[k].replicas;
+    options_worker.num_workers = cases[k].n;
     assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, cases[k].words);
   }
-  options.replicas_of_workers = NULL;
-  options.num_workers = 0;
-  options.staging_bytes = -1;
+  options_worker.replicas_of_workers = NULL;
+  options_worker.num_workers = 0;
+  options_worker.staging_bytes = -1;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "staging_bytes is -1");
-  options.staging_bytes = 0;
-  options.num_workers = 2;
+  options_worker.staging_bytes = 0;
+  options_worker.num_workers = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
                "replicas_of_workers is NULL");
-  options.num_workers = 0;
+  options_worker.num_workers = 0;
   assert_ok(dist_strategy_create(&options, &strategy));
   dist_strategy *twin = NULL;
   assert_fails(dist_strategy_create(&options, &twin), DIST_FAILED_PRECONDITION,
@@ -448,9 +453,13 @@ static void what_one_process_alone_has_is_refused(void **state) {
   assert_ok(dist_network_create(2, NULL, &all.network));
   dist_cluster_resolver *resolver = resolver_of_worker(2, 0);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &options_worker;
+  dist_mesh_options options_mesh = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &options_mesh;
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-  options.cluster_resolver = resolver;
-  options.network = all.network;
+  options_worker.cluster_resolver = resolver;
+  options_worker.network = all.network;
   options.num_replicas = 2;
   dist_strategy *strategy = NULL;
 
@@ -458,14 +467,14 @@ static void what_one_process_alone_has_is_refused(void **state) {
   const int32_t mesh[] = {2, 2, 1, 1};
   const int32_t block[] = {1, 2, 1, 1};
   dist_device_assignment *assignment = block_assignment(mesh, block, 2);
-  options.device_assignment = assignment;
+  options_mesh.device_assignment = assignment;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED,
                "replicas of several workers cannot have logical devices");
   options.kind = DIST_STRATEGY_MESH;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED,
                "replicas of several workers cannot have logical devices");
   options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
-  options.device_assignment = NULL;
+  options_mesh.device_assignment = NULL;
   dist_device_assignment_destroy(assignment);
 
   /* Functions of the host's own. */
@@ -485,9 +494,9 @@ static void what_one_process_alone_has_is_refused(void **state) {
   options.cross_device = NULL;
 
   /* A new generation of workers that share a network of this process. */
-  options.reform = DIST_REFORM_AT_NEXT_RUN;
+  options_worker.reform = DIST_REFORM_AT_NEXT_RUN;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_UNIMPLEMENTED, "re-form");
-  options.reform = DIST_REFORM_EXPLICIT;
+  options_worker.reform = DIST_REFORM_EXPLICIT;
 
   /* None of them has taken the worker's place. */
   assert_ok(dist_strategy_create(&options, &strategy));

@@ -83,7 +83,9 @@ typedef struct pipeline {
   int64_t size;
 } pipeline;
 
-static dist_status make_part(const dist_input_context *context, dist_dataset **out, void *user_data) {
+static dist_status make_part(dist_strategy *strategy, const dist_input_context *context, dist_dataset **out,
+                             void *user_data) {
+  (void)strategy;
   pipeline *const self = user_data;
   self->context = *context;
   ++self->calls;
@@ -135,7 +137,9 @@ static void a_function_is_called_once_on_each_worker(void **state) {
 
 /* ---- Trouble ---- */
 
-static dist_status failing_element(int64_t index, dist_value **out, void *user_data) {
+static dist_status failing_element(dist_strategy *strategy, int64_t index, dist_value **out,
+                                   void *user_data) {
+  (void)strategy;
   source *const from = user_data;
   if (index == 2) return dist_fail(DIST_DATA_LOSS, "element 2 is broken");
   return element(from, 0, index, out);

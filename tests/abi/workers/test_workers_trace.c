@@ -40,7 +40,7 @@ typedef struct lateness {
 /* Whether the trace of a worker has these words so often, of one round. */
 static int says(const lateness *late, int worker, int sequence, const char *words, int times) {
   text trace = {NULL, 0};
-  const dist_status status = dist_write_trace(late->all->strategies[worker], keep, &trace);
+  const dist_status status = dist_strategy_write_trace(late->all->strategies[worker], keep, &trace);
   int found = status == DIST_OK ? 0 : -1;
   char round[32];
   snprintf(round, sizeof round, "\"sequence\":%d,", sequence);
@@ -96,7 +96,9 @@ static void all_workers_name_the_replica_that_is_late(void **state) {
   for (size_t k = 0; k < COUNT_OF(layouts); ++k) {
     for (int32_t replica = 0; replica < REPLICAS; ++replica) {
       dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-      if (replica % 2 == 1) options.staging_bytes = 4096; /* the large ones go in pieces */
+      dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+      options.worker = &options_worker;
+      if (replica % 2 == 1) options_worker.staging_bytes = 4096; /* the large ones go in pieces */
       workers all = workers_of(layouts[k], options);
       lateness late = {&all, 0, replica};
       for (int32_t first = all.replicas[0]; first <= replica; first += all.replicas[++late.worker]) continue;
@@ -104,7 +106,7 @@ static void all_workers_name_the_replica_that_is_late(void **state) {
       for (int w = 0; w < all.n; ++w) {
         dist_straggler rows[4];
         size_t n = 0;
-        assert_ok(dist_stragglers(all.strategies[w], rows, sizeof rows[0], COUNT_OF(rows), &n));
+        assert_ok(dist_strategy_stragglers(all.strategies[w], rows, sizeof rows[0], COUNT_OF(rows), &n));
         assert_int_equal(n, 1);
         assert_string_equal(rows[0].tag, "grads");
         assert_int_equal(rows[0].collective, DIST_COLLECTIVE_ALL_REDUCE);
@@ -146,7 +148,7 @@ static void a_worker_may_be_late_outside_of_its_replicas(void **state) {
     for (int w = 0; w < all.n; ++w) {
       dist_straggler row;
       size_t n = 0;
-      assert_ok(dist_stragglers(all.strategies[w], &row, sizeof row, 1, &n));
+      assert_ok(dist_strategy_stragglers(all.strategies[w], &row, sizeof row, 1, &n));
       assert_int_equal(n, 1);
       assert_int_equal(row.replica, -1);
       assert_int_equal(row.worker, worker);
@@ -167,7 +169,7 @@ static void pages_of_workers_can_be_told_apart(void **state) {
   all_workers(&all, run_late, &late);
   for (int w = 0; w < all.n; ++w) {
     text page = {NULL, 0};
-    assert_ok(dist_write_metrics(all.strategies[w], w == 0 ? NULL : "train", keep, &page));
+    assert_ok(dist_strategy_write_metrics(all.strategies[w], w == 0 ? NULL : "train", keep, &page));
     assert_has(page.data, w == 0 ? "\ndist_replicas{worker=\"0\"} 4\n"
                                  : "\ndist_replicas{strategy=\"train\",worker=\"1\"} 4\n");
     for (int32_t r = 0; r < REPLICAS; ++r) {
@@ -204,7 +206,7 @@ static int print_traces(void) {
   all_workers(&all, part_of_a_trace, &late);
   for (int w = 0; w < all.n; ++w) {
     text out = {NULL, 0};
-    if (dist_write_trace(all.strategies[w], keep, &out) != DIST_OK) return 1;
+    if (dist_strategy_write_trace(all.strategies[w], keep, &out) != DIST_OK) return 1;
     fwrite(out.data, 1, out.size, stdout);
     free(out.data);
   }

@@ -290,7 +290,9 @@ static dist_status play(dist_strategy *strategy, int worker, void *user_data) {
 /* The least staging memory makes pieces of everything. */
 static void every_layout_notes_what_one_process_does(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.staging_bytes = *state != NULL;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
+  worker.staging_bytes = *state != NULL;
   static notes wanted;
   static notes found[MOST_WORKERS];
   memset(&wanted, 0, sizeof wanted);

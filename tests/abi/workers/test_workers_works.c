@@ -25,8 +25,10 @@ static void on_layouts(dist_replica_fn fn, void *user_data, int32_t threads) {
   const char *const layouts[] = {"2+2", "1+1+1+1", "3+1", "4", "1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"};
   for (size_t l = 0; l < COUNT_OF(layouts); ++l) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
     options.threads = threads;
-    options.staging_bytes = l == 0 ? 4096 : 0;
+    worker.staging_bytes = l == 0 ? 4096 : 0;
     workers all = workers_of(layouts[l], options);
     program p = {fn, user_data};
     all_workers(&all, run_program, &p);
@@ -63,7 +65,7 @@ static dist_status plan_in_packs(dist_replica *replica, void *user_data) {
       for (int i = 0; i < EACH; ++i) data[t][i] = (float)(me + 1) / (float)(1 + t + (size_t)i);
       status = dist_work_ready(plan, t);
     }
-    if (status == DIST_OK) status = dist_work_wait(plan, 0);
+    if (status == DIST_OK) status = dist_work_wait(plan, DIST_NO_TIMEOUT);
     for (size_t t = 0; t < TENSORS && status == DIST_OK; ++t) {
       for (int i = 0; i < EACH; ++i) {
         if (data[t][i] != sum_of(replicas, t, i)) return dist_fail(DIST_DATA_LOSS, "another sum of a plan");
@@ -101,7 +103,7 @@ static dist_status have_many(dist_replica *replica, void *user_data) {
   for (int k = MANY - 1; k >= 0 && status == DIST_OK; --k) {
     int32_t done = k % 2;
     while (done == 0 && status == DIST_OK) status = dist_work_test(works[k], &done);
-    if (status == DIST_OK) status = dist_work_wait(works[k], 0);
+    if (status == DIST_OK) status = dist_work_wait(works[k], DIST_NO_TIMEOUT);
     for (int i = 0; i < 4; ++i) {
       const int32_t sum = replicas * (replicas - 1) / 2 + replicas * (k + i);
       if (status == DIST_OK && data[k][i] != sum) status = dist_fail(DIST_DATA_LOSS, "another sum of a work");
@@ -143,7 +145,7 @@ static dist_status compute_meanwhile(dist_replica *replica, void *user_data) {
   dist_status status = begin_sum(replica, &c->sums[me], 0, &work);
   if (status != DIST_OK) return status;
   while (me < 2 && atomic_load(&c->ended) < 2) sched_yield();
-  status = dist_work_wait(work, 0);
+  status = dist_work_wait(work, DIST_NO_TIMEOUT);
   if (me >= 2) atomic_fetch_add(&c->ended, 1);
   dist_work_destroy(work);
   return status;
@@ -196,7 +198,7 @@ static dist_status wait_for_sums(dist_replica *replica, void *user_data) {
     return left;
   }
   for (int k = 0; k < 2 && status == DIST_OK && given->planned; ++k) status = dist_work_start(works[k]);
-  for (int k = 1; k >= 0 && status == DIST_OK; --k) status = dist_work_wait(works[k], 0);
+  for (int k = 1; k >= 0 && status == DIST_OK; --k) status = dist_work_wait(works[k], DIST_NO_TIMEOUT);
   for (int k = 0; k < 2; ++k) dist_work_destroy(works[k]);
   atomic_fetch_add(&given->over, 1);
   return status;
@@ -231,7 +233,7 @@ static dist_status gather_instead(dist_replica *replica, void *user_data) {
   dist_collective_options options = defaults;
   options.out_work = &work;
   dist_status status = dist_all_gather(replica, &given, &made, 1, &options);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
 }
@@ -242,7 +244,7 @@ static dist_status come_when_it_is_over(dist_replica *replica, void *user_data) 
   float value = 1;
   dist_work *work = NULL;
   dist_status status = begin_sum(replica, &value, 0, &work);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
 }
@@ -253,14 +255,14 @@ static dist_status cancel_one(dist_replica *replica, void *user_data) {
   float value = 1;
   dist_work *work = NULL;
   dist_status status = begin_sum(replica, &value, 0, &work);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   if (status != DIST_OK) return status;
   if (dist_replica_id(replica) == 2) return dist_barrier(replica, NULL);
   work = NULL;
   status = begin_sum(replica, &value, 0, &work);
   if (status == DIST_OK) status = dist_work_cancel(work);
-  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
 }
@@ -385,7 +387,7 @@ static dist_status round_of_sum(dist_replica *replica, lasting *all) {
   const int32_t me = dist_replica_id(replica);
   all->data[me] = (float)(me + 1);
   dist_status status = dist_work_start(all->plans[me]);
-  if (status == DIST_OK) status = dist_work_wait(all->plans[me], 0);
+  if (status == DIST_OK) status = dist_work_wait(all->plans[me], DIST_NO_TIMEOUT);
   if (status == DIST_OK && all->data[me] != 10) return dist_fail(DIST_DATA_LOSS, "another sum of a plan");
   return status;
 }

@@ -31,9 +31,11 @@ class Worker {
       for (int i = 1; i <= tensors; ++i, at += length_of(tensor)) part_.place(--tensor, at);
     }
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = 1;
-    options.transport = transport;
+    worker.transport = transport;
     must(dist_strategy_create(&options, &strategy_));
   }
   ~Worker() {
@@ -84,7 +86,7 @@ class Worker {
       }
     }
     for (dist_work* const work : works) {
-      if (work != nullptr && status == DIST_OK) status = dist_work_wait(work, 0);
+      if (work != nullptr && status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
     }
     for (dist_work* const work : works) dist_work_destroy(work);
     if (status != DIST_OK) return status;

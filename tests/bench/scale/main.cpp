@@ -158,9 +158,11 @@ int be_worker(int me) {
   try {
     mine.loaded = holds();
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = 1;
-    options.transport = page.transport;
+    worker.transport = page.transport;
     dist_strategy* strategy = nullptr;
     must(dist_strategy_create(&options, &strategy));
     mine.created_us = now_us();

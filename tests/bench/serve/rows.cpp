@@ -62,10 +62,10 @@ Completions completions_of() {
 
 void take_all(dist_completions* completions, int count) {
   for (int i = 0; i < count; ++i) {
-    dist_work* work = nullptr;
+    dist_request* work = nullptr;
     check(dist_completions_next(completions, -1, &work));
-    check(dist_work_wait(work, 0));
-    dist_work_destroy(work);
+    check(dist_request_wait(work, DIST_NO_TIMEOUT));
+    dist_request_destroy(work);
   }
 }
 
@@ -336,12 +336,12 @@ double p99_at(const Batcher& batcher, dist_completions* completions, double rate
       else if (status != DIST_RESOURCE_EXHAUSTED)
         check(status);
     }
-    dist_work* work = nullptr;
+    dist_request* work = nullptr;
     check(dist_completions_next(completions, 0, &work));
     if (work == nullptr) continue;
-    const auto& one = *static_cast<const Asked*>(dist_work_user_data(work));
+    const auto& one = *static_cast<const Asked*>(dist_request_user_data(work));
     latencies.push_back(static_cast<double>(now_ns() - one.intended_ns));
-    dist_work_destroy(work);
+    dist_request_destroy(work);
     ++ended;
   }
   *out_refused = 1 - static_cast<double>(accepted) / count;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each server is a new instance of the program, because a process that has used gRPC cannot fork one.
 #include "tests/bench/servers/job.hpp"
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/server.hpp>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -46,8 +48,10 @@ dist::strategy strategy_of(const std::string& parameter_server, const std::strin
   const auto spec = dist::cluster_spec::from_jobs({{"ps", {parameter_server}, {}}, {"worker", {worker}, {}}});
   const auto resolver = dist::cluster_resolver::simple(spec);
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options with = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &with;
   options.kind = DIST_STRATEGY_PARAMETER_SERVER;
-  options.cluster_resolver = resolver.get();
+  with.cluster_resolver = resolver.get();
   return dist::strategy(options);
 }
 

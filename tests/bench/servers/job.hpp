@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dist/dist.hpp"
+#include "dist/experimental/coordinator.hpp"
 #include "tests/bench/servers/plain.hpp"
 
 namespace bench::servers {

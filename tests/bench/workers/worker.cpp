@@ -24,9 +24,11 @@ class Libdist final : public Turns {
  public:
   Libdist(int32_t transport, Tensors& tensors) : tensors_(tensors) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = 1;
-    options.transport = transport;
+    worker.transport = transport;
     must(dist_strategy_create(&options, &strategy_));
   }
   ~Libdist() override {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The outcome of a replay: converts libdist's values to the recorded form.
+#include <dist/tf.h>
 #include "elements.hpp"
 #include "replay.hpp"
 #include "state.hpp"

@@ -23,7 +23,7 @@ dist_status call_merge(dist_strategy* strategy, dist_value* args, dist_value** o
   return guarded([&] { *out_result = (*static_cast<const MergeFn*>(user_data))(strategy, args).release(); });
 }
 
-dist_status call_update(dist_tensor* copy, dist_value* args, void* user_data) {
+dist_status call_update(dist_strategy*, dist_tensor* copy, dist_value* args, void* user_data) {
   return guarded([&] { (*static_cast<const UpdateFn*>(user_data))(copy, args); });
 }
 

@@ -115,7 +115,8 @@ Value Replay::distributed(const std::vector<Value>& components) {
     throw Malformed{std::to_string(components.size()) + " components for " + std::to_string(num_replicas()) +
                     " replicas"};
   }
-  const auto component = [](const dist_value_context* context, dist_value** out_value, void* user_data) {
+  const auto component = [](dist_strategy*, const dist_value_context* context, dist_value** out_value,
+                            void* user_data) {
     const auto& all = *static_cast<const std::vector<Value>*>(user_data);
     *out_value = Value(all[static_cast<std::size_t>(context->replica_id_in_sync_group)]).release();
     return dist_status{DIST_OK};

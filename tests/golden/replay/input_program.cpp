@@ -21,15 +21,17 @@ dist_status hand_over(const std::function<Value()>& make, dist_value** out) {
   return DIST_OK;
 }
 
-dist_status source_element(int64_t index, dist_value** out, void* user_data) {
+dist_status source_element(dist_strategy*, int64_t index, dist_value** out, void* user_data) {
   return hand_over([&] { return (*static_cast<SourceFn*>(user_data))(index); }, out);
 }
 
-dist_status file_element(std::size_t file, const char*, int64_t index, dist_value** out, void* user_data) {
+dist_status file_element(dist_strategy*, std::size_t file, const char*, int64_t index, dist_value** out,
+                         void* user_data) {
   return hand_over([&] { return (*static_cast<FileFn*>(user_data))(file, index); }, out);
 }
 
-dist_status make_dataset(const dist_input_context* context, dist_dataset** out, void* user_data) {
+dist_status make_dataset(dist_strategy*, const dist_input_context* context, dist_dataset** out,
+                         void* user_data) {
   return guarded([&] { *out = (*static_cast<const DatasetFn*>(user_data))(*context).release(); });
 }
 
@@ -85,12 +87,11 @@ Steps take_steps(const Dataset& dataset, std::size_t limit) {
   Steps steps;
   while (steps.batches.size() < limit) {
     Value batch;
-    const dist_status status = dist_iterator_next(iterator.get(), batch.out());
-    if (status == DIST_OUT_OF_RANGE) {
-      steps.end = status;
+    check(dist_iterator_next(iterator.get(), batch.out()));
+    if (!batch) {
+      steps.end = DIST_OUT_OF_RANGE;  // TensorFlow raises an error
       break;
     }
-    check(status);
     steps.batches.push_back(std::move(batch));
   }
   return steps;
@@ -98,7 +99,7 @@ Steps take_steps(const Dataset& dataset, std::size_t limit) {
 
 std::vector<Value> local_results(dist_strategy* strategy, const Value& batch) {
   Value list;
-  check(dist_local_results(strategy, batch.get(), list.out()));
+  check(dist_strategy_local_results(strategy, batch.get(), list.out()));
   std::vector<Value> results;
   for (std::size_t i = 0; i < list.size(); ++i) results.push_back(list.item(i));
   return results;

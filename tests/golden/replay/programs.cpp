@@ -16,7 +16,8 @@ Value gather(dist_strategy* strategy, const Value& value, int32_t axis) {
 }
 
 Value values_from_function(dist_strategy* strategy, const ValueFn& fn) {
-  const dist_value_fn call = [](const dist_value_context* context, dist_value** out_value, void* user_data) {
+  const dist_value_fn call = [](dist_strategy*, const dist_value_context* context, dist_value** out_value,
+                                void* user_data) {
     return guarded([&] { *out_value = (*static_cast<const ValueFn*>(user_data))(*context).release(); });
   };
   Value result;

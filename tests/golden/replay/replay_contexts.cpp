@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "run", topics "context" and "set_strategy": the strategy and replica of a thread in each context.
+#include <dist/tf.h>
 #include <memory>
 #include <utility>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "options": cross-device operations, passed to a strategy and used directly.
+#include <dist/tf.h>
 #include <cctype>
 #include <charconv>
 #include <utility>

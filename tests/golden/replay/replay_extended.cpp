@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "extended": strategy.extended's reductions and broadcasts to a destination, its properties, and the
 // documented example. Updates are in replay_update.cpp.
+#include <dist/tf.h>
 #include <array>
 #include <deque>
 #include <utility>
@@ -181,7 +182,7 @@ void documented_example(Replay& replay) {
   });
   replay.record("variable", replay.encode(variable.get()));
   Value copies;
-  check(dist_local_results(replay.strategy(), handle.get(), copies.out()));
+  check(dist_strategy_local_results(replay.strategy(), handle.get(), copies.out()));
   std::vector<Json> items;
   for (std::size_t i = 0; i < copies.size(); ++i) items.push_back(replay.encode(copies.item(i)));
   replay.record("experimental_local_results", replay.array(std::move(items)));
@@ -246,14 +247,14 @@ void replay_value_container(Replay& replay) {
   Value handle;
   Value copies;
   check(dist_value_create_variable(variable.get(), handle.out()));
-  check(dist_local_results(replay.strategy(), handle.get(), copies.out()));
+  check(dist_strategy_local_results(replay.strategy(), handle.get(), copies.out()));
   replay.record("is_v", replay.json(dist_value_container(copies.item(0).get()) == variable.get()));
 }
 
 void replay_local_results(Replay& replay) {
   Value results;
-  check(dist_local_results(replay.strategy(), replay.per_replica(replay.input("per_replica")).get(),
-                           results.out()));
+  check(dist_strategy_local_results(replay.strategy(), replay.per_replica(replay.input("per_replica")).get(),
+                                    results.out()));
   std::vector<Json> items;
   for (std::size_t i = 0; i < results.size(); ++i) items.push_back(replay.encode(results.item(i)));
   replay.record("result", replay.array(std::move(items)));

@@ -248,6 +248,7 @@ void play_iterated_twice(Replay& replay) {
 Json next_integers(Replay& replay, const Iterator& iterator) {
   Value batch;
   check(dist_iterator_next(iterator.get(), batch.out()));
+  if (!batch) check(dist_fail(DIST_OUT_OF_RANGE, "the end of the pass"));  // TensorFlow raises an error
   return integers_of_replicas(replay, replay.strategy(), batch);
 }
 
@@ -295,8 +296,8 @@ void play_until_end(Replay& replay) {
   for (int i = 0; i < 2; ++i) values.push_back(next_integers(replay, iterator));
   replay.record("values", replay.array(std::move(values)));
   Value batch;
-  const dist_status status = dist_iterator_next(iterator.get(), batch.out());
-  replay.record("then", status == DIST_OK ? replay.null() : replay.encode_error(status));
+  check(dist_iterator_next(iterator.get(), batch.out()));
+  replay.record("then", batch ? replay.null() : replay.encode_error(DIST_OUT_OF_RANGE));
 }
 
 // ---- Batches in a program

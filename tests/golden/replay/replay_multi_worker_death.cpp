@@ -74,10 +74,12 @@ class Death {
     found.tf_config = config.c_str();
     check(dist_cluster_resolver_create_tf_config(&found, resolver.out()));
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = member(replay_.strategy_description(), "replicas_per_worker").GetInt();
     options.timeout_ns = kTimeoutNs;
-    options.cluster_resolver = resolver.get();
+    worker.cluster_resolver = resolver.get();
     Strategy strategy;
     check(dist_strategy_create(&options, strategy.out()));
     return strategy;

@@ -2,6 +2,8 @@
 // Area "parameter_server": variables on parameter servers, and a coordinator that schedules closures on
 // workers. The recorded cases of one cluster ("ps2w2/...") are one program. The placement of a case's
 // variables therefore depends on the number of variables that the program created before.
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/server.h>
 #include <algorithm>
 #include <cstdio>
 

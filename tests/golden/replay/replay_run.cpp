@@ -22,7 +22,7 @@ const Function* find_in(const std::pair<Key, Function> (&table)[N], std::string_
 
 Value experimental_local_results(dist_strategy* strategy, const Value& value) {
   Value result;
-  check(dist_local_results(strategy, value.get(), result.out()));
+  check(dist_strategy_local_results(strategy, value.get(), result.out()));
   return result;
 }
 

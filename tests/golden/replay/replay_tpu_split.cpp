@@ -96,9 +96,11 @@ Strategy strategy_of(const dist_partition& partition) {
   check(dist_device_assignment_build(topology.get(), mesh, nullptr, 4, 1, DIST_DEVICE_ORDER_MESH,
                                      assignment.out()));
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_mesh_options mesh_options = DIST_MESH_OPTIONS_INIT;
+  options.mesh = &mesh_options;
   options.kind = DIST_STRATEGY_MESH;
-  options.device_assignment = assignment.get();
-  options.use_spmd_partitioning = partition.spmd;
+  mesh_options.device_assignment = assignment.get();
+  mesh_options.use_spmd_partitioning = partition.spmd;
   Strategy strategy;
   check(dist_strategy_create(&options, strategy.out()));
   return strategy;

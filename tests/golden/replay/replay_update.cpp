@@ -49,7 +49,7 @@ namespace {
 using ValuesUpdate =
     std::function<Value(const dist_update_place& place, dist_value* args, dist_value* kwargs)>;
 
-dist_status call(const dist_update_place* place, dist_value* args, dist_value* kwargs,
+dist_status call(dist_strategy*, const dist_update_place* place, dist_value* args, dist_value* kwargs,
                  dist_value** out_result, void* user_data) {
   return guarded(
       [&] { *out_result = (*static_cast<const ValuesUpdate*>(user_data))(*place, args, kwargs).release(); });
@@ -74,7 +74,7 @@ Value copy_at(Replay& replay, dist_variable* variable, const dist_update_place& 
   Value handle;
   Value copies;
   check(dist_value_create_variable(variable, handle.out()));
-  check(dist_local_results(replay.strategy(), handle.get(), copies.out()));
+  check(dist_strategy_local_results(replay.strategy(), handle.get(), copies.out()));
   return copies.item(place.replica < 0 ? 0 : static_cast<std::size_t>(place.replica));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "variables": the owner and the placement of a variable.
+#include <dist/tf.h>
 #include <utility>
 
 #include "variables.hpp"
@@ -48,7 +49,7 @@ struct Candidate {
     value = value_of(variable);
     if (which != "component") return;
     Value copies;
-    check(dist_local_results(strategy, value.get(), copies.out()));
+    check(dist_strategy_local_results(strategy, value.get(), copies.out()));
     value = copies.item(copies.size() - 1);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "variables": tf.Variable with every synchronization and aggregation: created, assigned, read,
 // scattered to.
+#include <dist/tf.h>
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -73,7 +74,7 @@ class Case {
     check(dist_variable_created_in_scope(strategy_, value_of(variable).get(), &in_scope));
     replay_.record("created_in_scope", replay_.json(in_scope != 0));
     Value copies;
-    check(dist_local_results(strategy_, value_of(variable).get(), copies.out()));
+    check(dist_strategy_local_results(strategy_, value_of(variable).get(), copies.out()));
     replay_.record("num_components", replay_.json(static_cast<int64_t>(copies.size())));
   }
 
@@ -178,7 +179,7 @@ class Case {
       int32_t count;
     } calls{replay_, 0};
     options_.initial_user_data = &calls;
-    options_.initial_fn = [](dist_value** out_value, void* user_data) {
+    options_.initial_fn = [](dist_strategy*, dist_value** out_value, void* user_data) {
       return guarded([&] {
         Calls& self = *static_cast<Calls*>(user_data);
         *out_value = self.replay.scalar("float32", ++self.count).release();

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <thread>
 
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include "cluster.hpp"
 
 namespace golden {
@@ -69,9 +72,11 @@ void Servers::make_strategy(const std::vector<std::string>& ps, const std::vecto
   check(dist_cluster_spec_create(jobs, 2, nullptr, spec.out()));
   check(dist_cluster_resolver_create_simple(spec.get(), nullptr, resolver.out()));
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+  options.worker = &worker;
   options.kind = DIST_STRATEGY_PARAMETER_SERVER;
   options.timeout_ns = kTimeoutNs;
-  options.cluster_resolver = resolver.get();
+  worker.cluster_resolver = resolver.get();
   check(dist_strategy_create(&options, strategy_.out()));
 }
 
@@ -92,7 +97,8 @@ void Servers::await_workers() const {
 
 void Servers::end() {
   // Returns an error that the program has not fetched; the next closure shows that the coordinator works all the same.
-  [[maybe_unused]] const dist_status status = dist_coordinator_join(coordinator_.get(), 0, nullptr);
+  [[maybe_unused]] const dist_status status =
+      dist_coordinator_join(coordinator_.get(), DIST_NO_TIMEOUT, nullptr);
   const Value seven = replay_.scalar("float32", 7);
   const Value back = fetch(schedule(kProbe, seven));
   if (Replay::number_of(back.get()) != 7) raise(DIST_UNKNOWN, "afterwards a closure gives another value");
@@ -130,7 +136,7 @@ Remote Servers::schedule(const char* closure, const Value& arguments) const {
   return remote;
 }
 
-void Servers::join() const { check(dist_coordinator_join(coordinator_.get(), 0, nullptr)); }
+void Servers::join() const { check(dist_coordinator_join(coordinator_.get(), DIST_NO_TIMEOUT, nullptr)); }
 
 bool Servers::done() const {
   int32_t done = 0;

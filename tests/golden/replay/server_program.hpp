@@ -3,6 +3,9 @@
 // one process and communicate by gRPC over loopback.
 #pragma once
 
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
 #include <functional>
 #include <map>
 #include <memory>

@@ -46,11 +46,13 @@ Workers::Workers(Replay& replay, int64_t timeout_ns) : replay_(replay) {
     found.tf_config = config.c_str();
     check(dist_cluster_resolver_create_tf_config(&found, worker->resolver.out()));
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    dist_worker_options options_worker = DIST_WORKER_OPTIONS_INIT;
+    options.worker = &options_worker;
     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
     options.num_replicas = member(replay.strategy_description(), "replicas_per_worker").GetInt();
     options.timeout_ns = timeout_ns;
-    options.cluster_resolver = worker->resolver.get();
-    options.network = network_.get();
+    options_worker.cluster_resolver = worker->resolver.get();
+    options_worker.network = network_.get();
     check(dist_strategy_create(&options, worker->strategy.out()));
     all_.push_back(std::move(worker));
   }

@@ -18,7 +18,7 @@ SILENT = {'dist_last_error', 'dist_fail', 'dist_status_name', 'dist_value_retain
           'dist_value_partition', 'dist_device_assignment_topology'}
 
 # Of programs by gRPC, which are linked with the others and are in no transcript: a recorded one that calls them is a fault.
-GRPC_FILES = {'rpc.h', 'server.h', 'coordinator.h'}
+GRPC_FILES = {'experimental/rpc.h', 'experimental/server.h', 'experimental/coordinator.h'}
 GRPC_TOO = {'dist_value_wrap_object', 'dist_value_object'}
 
 # Whose entry in recorder and player is written by hand.

@@ -3,6 +3,7 @@
 // written by params.hpp.
 #pragma once
 
+#include <dist/tf.h>
 #include <charconv>
 #include <memory>
 #include <string>
@@ -74,8 +75,9 @@ class Make {
     } else if constexpr (Struct<T>) {
       return options<std::remove_const_t<T>>(key);
     } else if constexpr (std::is_same_v<P, dist_tensor*>) {
-      return key == "out_tensor" ? &keep(dist_tensor{}) : tensors("out.shape");
+      return &keep(dist_tensor{});
     } else if constexpr (std::is_same_v<P, const dist_tensor*>) {
+      if (key == "out") return tensors("out.shape");
       return tensors(key);
     } else if constexpr (std::is_same_v<P, const char*>) {
       return given == nullptr ? nullptr : keep(text_of(*given)).c_str();

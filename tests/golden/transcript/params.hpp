@@ -134,7 +134,7 @@ class Give {
   }
   template <Object T>
   void operator()(std::string_view key, T* object) {
-    if (object == nullptr) return;
+    if (object == nullptr || key.empty()) return;
     constexpr char kind = kLetter<std::remove_const_t<T>>;
     if (!sink_.of_program) return put(key, sink_.names.known(kind, object));
     if constexpr (kind == 'v') return sink_.put(key, object, false);
@@ -163,14 +163,15 @@ class Give {
   void operator()(std::string_view key, const dist_tensor* tensors) {
     if (tensors == nullptr) return;
     const Extents& extents = sink_.extents;
+    if (key == "out") {  // the caller's memory, which is written
+      return put("out.shape",
+                 extents.has_arrays ? array_of(tensors, extents.n, shape_of) : shape_of(*tensors));
+    }
     put(key, extents.has_arrays ? array_of(tensors, extents.n, literal_of) : literal_of(*tensors));
   }
-  // A tensor to be written, or the copy that a function is to change.
+  // The copy that a function is to change.
   void operator()(std::string_view key, dist_tensor* tensors) {
-    if (tensors == nullptr || key == "out_tensor") return;
-    if (key == "copy") return put(key, literal_of(*tensors));
-    const Extents& extents = sink_.extents;
-    put("out.shape", extents.has_arrays ? array_of(tensors, extents.n, shape_of) : shape_of(*tensors));
+    if (tensors != nullptr && key == "copy") put(key, literal_of(*tensors));
   }
   template <Struct S>
   void operator()(std::string_view key, const S* all) {
@@ -269,6 +270,10 @@ class Answer {
   }
   void operator()(std::string_view key, dist_tensor* tensors) {
     if (key == "copy") return sink_.put("copy", literal_of(*tensors));
+    (*this)("out", static_cast<const dist_tensor*>(tensors));
+  }
+  void operator()(std::string_view key, const dist_tensor* tensors) {
+    if (key != "out") return;
     const Extents& extents = sink_.extents;
     sink_.put("out", extents.has_arrays ? array_of(tensors, extents.n, literal_of) : literal_of(*tensors));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <dist/tf.h>
 #include "calls.hpp"
 #include "tests/golden/harness/json.hpp"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dist/dist.h>
+#include <dist/tf.h>
 
 #include <array>
 #include <cstddef>
@@ -20,6 +21,9 @@ struct Kind {
   std::array<const char*, N> keys;
 };
 
+// An argument that is in no transcript: the strategy is that of the call.
+inline constexpr const char* kUnwritten = "";
+
 template <class Fn>
 inline constexpr int kKind = 0;  // not a function of the program
 template <>
@@ -28,21 +32,22 @@ inline constexpr Kind<5> kKind<dist_values_fn>{"replica",
 template <>
 inline constexpr Kind<4> kKind<dist_merge_fn>{"merge", {"strategy", "args", "out_result", "user_data"}};
 template <>
-inline constexpr Kind<3> kKind<dist_update_fn>{"update", {"copy", "args", "user_data"}};
+inline constexpr Kind<4> kKind<dist_update_fn>{"update", {kUnwritten, "copy", "args", "user_data"}};
 template <>
-inline constexpr Kind<5> kKind<dist_update_values_fn>{"update_values",
-                                                      {"place", "args", "kwargs", "out_result", "user_data"}};
+inline constexpr Kind<6> kKind<dist_update_values_fn>{
+    "update_values", {kUnwritten, "place", "args", "kwargs", "out_result", "user_data"}};
 template <>
-inline constexpr Kind<3> kKind<dist_value_fn>{"value", {"context", "out_value", "user_data"}};
+inline constexpr Kind<4> kKind<dist_value_fn>{"value", {kUnwritten, "context", "out_value", "user_data"}};
 template <>
-inline constexpr Kind<2> kKind<dist_initial_fn>{"initial", {"out_value", "user_data"}};
+inline constexpr Kind<3> kKind<dist_initial_fn>{"initial", {kUnwritten, "out_value", "user_data"}};
 template <>
-inline constexpr Kind<3> kKind<dist_source_fn>{"source", {"index", "out_element", "user_data"}};
+inline constexpr Kind<4> kKind<dist_source_fn>{"source", {kUnwritten, "index", "out_element", "user_data"}};
 template <>
-inline constexpr Kind<5> kKind<dist_file_source_fn>{"file",
-                                                    {"file", "name", "index", "out_element", "user_data"}};
+inline constexpr Kind<6> kKind<dist_file_source_fn>{
+    "file", {kUnwritten, "file", "name", "index", "out_element", "user_data"}};
 template <>
-inline constexpr Kind<3> kKind<dist_dataset_fn>{"dataset", {"context", "out_dataset", "user_data"}};
+inline constexpr Kind<4> kKind<dist_dataset_fn>{"dataset",
+                                                {kUnwritten, "context", "out_dataset", "user_data"}};
 inline constexpr const char* kAccumulate = "accumulate";  // dist_reduce_fn
 
 template <class T>

@@ -3,6 +3,7 @@
 // to the Log, each below the callback that made it, whichever thread it ran on.
 #pragma once
 
+#include <dist/tf.h>
 #include <deque>
 #include <map>
 #include <mutex>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dist/dist.h>
+#include <dist/tf.h>
 
 #include <type_traits>
 
@@ -44,30 +45,43 @@ void walk(dist_cross_device_options& all, const Fn& fn) {
   fn("functions", rest);
 }
 
+// The fields of the structs that the options point to are written like fields of the options.
 template <>
 inline constexpr bool kIsStruct<dist_strategy_options> = true;
 template <class Fn>
 void walk(dist_strategy_options& all, const Fn& fn) {
+  thread_local dist_cpu_options cpu;
+  thread_local dist_host_options host;
+  thread_local dist_mesh_options mesh;
+  thread_local dist_worker_options worker;
+  cpu = all.cpu != nullptr ? *all.cpu : dist_cpu_options DIST_CPU_OPTIONS_INIT;
+  host = all.host != nullptr ? *all.host : dist_host_options DIST_HOST_OPTIONS_INIT;
+  mesh = all.mesh != nullptr ? *all.mesh : dist_mesh_options DIST_MESH_OPTIONS_INIT;
+  worker = all.worker != nullptr ? *all.worker : dist_worker_options DIST_WORKER_OPTIONS_INIT;
+  all.cpu = &cpu;
+  all.host = &host;
+  all.mesh = &mesh;
+  all.worker = &worker;
   fn("kind", all.kind);
   fn("num_replicas", all.num_replicas);
   fn("threads", all.threads);
-  fn("placement", all.placement);
+  fn("placement", cpu.placement);
   fn("timeout_ns", all.timeout_ns);
   if (all.num_devices != 0 || all.devices == nullptr) fn("devices", all.devices, &all.num_devices);
   fn("parameter_device", all.parameter_device);
   fn("cross_device", all.cross_device);
-  fn("device_assignment", all.device_assignment);
-  fn("use_spmd_partitioning", all.use_spmd_partitioning);
+  fn("device_assignment", mesh.device_assignment);
+  fn("use_spmd_partitioning", mesh.use_spmd_partitioning);
   fn("numerics", all.numerics);
-  fn("cluster_resolver", all.cluster_resolver);
-  fn("network", all.network);
-  fn("staging_bytes", all.staging_bytes);
-  fn("move_host_threads", all.move_host_threads);
-  fn("recorded_events", all.recorded_events);
-  Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
-                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
-                   all.replicas_of_workers != nullptr || all.cpus != nullptr || all.budget != nullptr ||
-                   all.executor != nullptr || all.helper_threads != 0};
+  fn("cluster_resolver", worker.cluster_resolver);
+  fn("network", worker.network);
+  fn("staging_bytes", worker.staging_bytes);
+  fn("move_host_threads", cpu.move_host_threads);
+  fn("recorded_events", host.recorded_events);
+  Unsupported rest{mesh.axes != nullptr || host.allocator.alloc != nullptr || host.log != nullptr ||
+                   host.clock != nullptr || all.communication != nullptr || all.functions != nullptr ||
+                   worker.replicas_of_workers != nullptr || cpu.cpus != nullptr || cpu.budget != nullptr ||
+                   host.executor != nullptr || host.helper_threads != 0};
   fn("functions", rest);
 }
 

@@ -2,6 +2,10 @@
 // The wrappers. The linker redirects every call of dist_NAME in this program to __wrap_dist_NAME
 // (functions.py writes the linker options), which calls libdist's function as __real_dist_NAME. Callbacks go
 // through a trampoline.
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
+#include <dist/tf.h>
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -82,11 +86,12 @@ dist_status element(const Function& function, std::size_t file, int64_t index, d
   return at->second.status;
 }
 
-dist_status source_element(int64_t index, dist_value** out, void* user_data) {
+dist_status source_element(dist_strategy*, int64_t index, dist_value** out, void* user_data) {
   return element(*static_cast<Function*>(user_data), 0, index, out);
 }
 
-dist_status file_element(std::size_t file, const char*, int64_t index, dist_value** out, void* user_data) {
+dist_status file_element(dist_strategy*, std::size_t file, const char*, int64_t index, dist_value** out,
+                         void* user_data) {
   return element(*static_cast<Function*>(user_data), file, index, out);
 }
 
@@ -127,11 +132,11 @@ class Adapt {
           log_.keep(line_, reinterpret_cast<void (*)()>(std::get<I>(all)), std::get<I + 1>(all));
       std::get<I + 1>(all) = function;
       if constexpr (std::is_same_v<Argument, dist_source_fn>) {
-        read_table<Argument>(*function, 0);
+        read_table<Argument>(*function, 0, std::get<0>(all));
         std::get<I>(all) = source_element;
       } else if constexpr (std::is_same_v<Argument, dist_file_source_fn>) {
         for (std::size_t file = 0; file < std::get<2>(all); ++file) {
-          read_table<Argument>(*function, file, file, std::get<1>(all)[file]);
+          read_table<Argument>(*function, file, std::get<0>(all), file, std::get<1>(all)[file]);
         }
         std::get<I>(all) = file_element;
       } else {

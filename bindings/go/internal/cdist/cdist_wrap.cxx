@@ -325,8 +325,13 @@ static void* Swig_malloc(int c) {
 }
 
 
-#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
+#include <dist/experimental/coordinator.h>
+#include <dist/experimental/preemption.h>
+#include <dist/experimental/rendezvous.h>
+#include <dist/experimental/rpc.h>
+#include <dist/experimental/server.h>
+#include <dist/tf.h>
 
 #include <cstring>
 #include <deque>
@@ -453,17 +458,17 @@ namespace dist_swig {
 
 static std::atomic<int64_t> memory_held{0};
 
-static void *counting_alloc(void *, size_t size_bytes, size_t align_bytes) {
+static void *counting_alloc(size_t size_bytes, size_t align_bytes, void *) {
   void *memory = nullptr;
   if (posix_memalign(&memory, std::max(align_bytes, sizeof(void *)), size_bytes) != 0) return nullptr;
   memory_held.fetch_add((int64_t)size_bytes, std::memory_order_relaxed);
   return memory;
 }
-static void counting_free(void *, void *memory, size_t size_bytes, size_t) {
+static void counting_free(void *memory, size_t size_bytes, size_t, void *) {
   memory_held.fetch_sub((int64_t)size_bytes, std::memory_order_relaxed);
   std::free(memory);
 }
-static const dist_allocator counting = {nullptr, counting_alloc, counting_free};
+static const dist_allocator counting = {counting_alloc, counting_free, nullptr};
 
 }  // namespace dist_swig
 
@@ -568,22 +573,22 @@ static dist_status on_values(dist_replica *replica, dist_value *args, dist_value
 static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args)), out);
 }
-static dist_status on_update(dist_tensor *copy, dist_value *args, void *token) {
+static dist_status on_update(dist_strategy *, dist_tensor *copy, dist_value *args, void *token) {
   return call(callbacks, &Callbacks::update, number(token), number(copy), number(args));
 }
-static dist_status on_update_values(const dist_update_place *place, dist_value *args, dist_value *kwargs,
+static dist_status on_update_values(dist_strategy *, const dist_update_place *place, dist_value *args, dist_value *kwargs,
                                     dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::update_values, number(token), place->replica, place->device,
                         number(place->copy), number(args), number(kwargs)),
                    out);
 }
-static dist_status on_source(int64_t index, dist_value **out, void *token) {
+static dist_status on_source(dist_strategy *, int64_t index, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::source, number(token), index), out);
 }
-static dist_status on_file_source(size_t file, const char *name, int64_t index, dist_value **out, void *token) {
+static dist_status on_file_source(dist_strategy *, size_t file, const char *name, int64_t index, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::file_source, number(token), (int64_t)file, name, index), out);
 }
-static dist_status on_dataset(const dist_input_context *context, dist_dataset **out, void *token) {
+static dist_status on_dataset(dist_strategy *, const dist_input_context *context, dist_dataset **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::dataset, number(token), context->num_input_pipelines,
                         context->input_pipeline_id, context->num_replicas_in_sync),
                    out);
@@ -591,12 +596,12 @@ static dist_status on_dataset(const dist_input_context *context, dist_dataset **
 static dist_status on_dataset_reduce(dist_value *state, dist_value *batch, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::dataset_reduce, number(token), number(state), number(batch)), out);
 }
-static dist_status on_value(const dist_value_context *context, dist_value **out, void *token) {
+static dist_status on_value(dist_strategy *, const dist_value_context *context, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::value, number(token), context->replica_id_in_sync_group,
                         context->num_replicas_in_sync),
                    out);
 }
-static dist_status on_initial(dist_value **out, void *token) {
+static dist_status on_initial(dist_strategy *, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::initial, number(token)), out);
 }
 static dist_status on_method(const dist_rpc_context *context, dist_value *args, dist_value **out, void *token) {
@@ -648,7 +653,7 @@ static dist_status on_gather_components(const dist_tensor *components, size_t n,
                                         void *token) {
   return call(callbacks, &Callbacks::gather_components, number(token), number(components), (int64_t)n, axis, number(out));
 }
-static void on_log(void *token, int32_t level, const char *message) {
+static void on_log(int32_t level, const char *message, void *token) {
   notify(callbacks, &Callbacks::log, number(token), level, message);
 }
 static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {
@@ -718,6 +723,133 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 }
 
 }  // namespace dist_swig
+
+
+namespace dist_swig {
+
+struct KeptStrategy : Kept<dist_strategy_options> {
+  dist_cpu_options cpu_part;
+  dist_host_options host_part;
+  dist_mesh_options mesh_part;
+  dist_worker_options worker_part;
+};
+static KeptStrategy *parts(dist_strategy_options *options) {
+  return static_cast<KeptStrategy *>(kept(options));
+}
+
+}  // namespace dist_swig
+
+
+static int32_t dist_strategy_options_placement_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->cpu_part.placement;
+}
+static void dist_strategy_options_placement_set(dist_strategy_options *options, int32_t placement) {
+  dist_swig::parts(options)->cpu_part.placement = placement;
+}
+
+
+static int64_t dist_strategy_options_stack_size_bytes_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->cpu_part.stack_size_bytes;
+}
+static void dist_strategy_options_stack_size_bytes_set(dist_strategy_options *options, int64_t stack_size_bytes) {
+  dist_swig::parts(options)->cpu_part.stack_size_bytes = stack_size_bytes;
+}
+
+
+static dist_budget * dist_strategy_options_budget_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->cpu_part.budget;
+}
+static void dist_strategy_options_budget_set(dist_strategy_options *options, dist_budget * budget) {
+  dist_swig::parts(options)->cpu_part.budget = budget;
+}
+
+
+static int32_t dist_strategy_options_move_host_threads_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->cpu_part.move_host_threads;
+}
+static void dist_strategy_options_move_host_threads_set(dist_strategy_options *options, int32_t move_host_threads) {
+  dist_swig::parts(options)->cpu_part.move_host_threads = move_host_threads;
+}
+
+
+static int32_t dist_strategy_options_helper_threads_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->host_part.helper_threads;
+}
+static void dist_strategy_options_helper_threads_set(dist_strategy_options *options, int32_t helper_threads) {
+  dist_swig::parts(options)->host_part.helper_threads = helper_threads;
+}
+
+
+static int32_t dist_strategy_options_recorded_events_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->host_part.recorded_events;
+}
+static void dist_strategy_options_recorded_events_set(dist_strategy_options *options, int32_t recorded_events) {
+  dist_swig::parts(options)->host_part.recorded_events = recorded_events;
+}
+
+
+static int32_t dist_strategy_options_late_destroys_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->host_part.late_destroys;
+}
+static void dist_strategy_options_late_destroys_set(dist_strategy_options *options, int32_t late_destroys) {
+  dist_swig::parts(options)->host_part.late_destroys = late_destroys;
+}
+
+
+static int32_t dist_strategy_options_use_spmd_partitioning_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->mesh_part.use_spmd_partitioning;
+}
+static void dist_strategy_options_use_spmd_partitioning_set(dist_strategy_options *options, int32_t use_spmd_partitioning) {
+  dist_swig::parts(options)->mesh_part.use_spmd_partitioning = use_spmd_partitioning;
+}
+
+
+static const dist_device_assignment * dist_strategy_options_device_assignment_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->mesh_part.device_assignment;
+}
+static void dist_strategy_options_device_assignment_set(dist_strategy_options *options, const dist_device_assignment * device_assignment) {
+  dist_swig::parts(options)->mesh_part.device_assignment = device_assignment;
+}
+
+
+static int32_t dist_strategy_options_transport_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->worker_part.transport;
+}
+static void dist_strategy_options_transport_set(dist_strategy_options *options, int32_t transport) {
+  dist_swig::parts(options)->worker_part.transport = transport;
+}
+
+
+static dist_cluster_resolver * dist_strategy_options_cluster_resolver_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->worker_part.cluster_resolver;
+}
+static void dist_strategy_options_cluster_resolver_set(dist_strategy_options *options, dist_cluster_resolver * cluster_resolver) {
+  dist_swig::parts(options)->worker_part.cluster_resolver = cluster_resolver;
+}
+
+
+static dist_network * dist_strategy_options_network_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->worker_part.network;
+}
+static void dist_strategy_options_network_set(dist_strategy_options *options, dist_network * network) {
+  dist_swig::parts(options)->worker_part.network = network;
+}
+
+
+static int64_t dist_strategy_options_staging_bytes_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->worker_part.staging_bytes;
+}
+static void dist_strategy_options_staging_bytes_set(dist_strategy_options *options, int64_t staging_bytes) {
+  dist_swig::parts(options)->worker_part.staging_bytes = staging_bytes;
+}
+
+
+static int32_t dist_strategy_options_reform_get(dist_strategy_options *options) {
+  return dist_swig::parts(options)->worker_part.reform;
+}
+static void dist_strategy_options_reform_set(dist_strategy_options *options, int32_t reform) {
+  dist_swig::parts(options)->worker_part.reform = reform;
+}
 
 
 /** A list of dist_cluster_job. */
@@ -943,24 +1075,24 @@ SWIGINTERN dist_rendezvous_options *new_dist_rendezvous_options(){
   }
 SWIGINTERN void delete_dist_rendezvous_options(dist_rendezvous_options *self){ delete dist_swig::kept(self); }
 
-/** dist_submit() with its options; the request's token is dist_work_user_data(). */
+/** dist_submit() with its options; the request's token is dist_request_user_data(). */
 static dist_status submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int32_t priority,
                           int64_t timeout_ns, dist_cancel *cancel, dist_completions *completions,
-                          int64_t request_id, dist_work **out_work) {
+                          int64_t request_id, dist_request **out_request) {
   dist_submit_options options = DIST_SUBMIT_OPTIONS_INIT;
   options.priority = priority;
   options.timeout_ns = timeout_ns;
   options.cancel = cancel;
   options.completions = completions;
   options.request_id = request_id;
-  return dist_submit(strategy, fn, user_data, &options, out_work);
+  return dist_submit(strategy, fn, user_data, &options, out_request);
 }
 
 
-/** dist_batcher_submit() with its options; the item's token is dist_work_user_data(), and dist_batch_user_data(). */
+/** dist_batcher_submit() with its options; the item's token is dist_request_user_data(), and dist_batch_user_data(). */
 static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t priority, int64_t timeout_ns,
                                   dist_cancel *cancel, dist_completions *completions, int64_t length, int64_t bytes,
-                                  dist_work **out_work) {
+                                  dist_request **out_request) {
   dist_item_options options = DIST_ITEM_OPTIONS_INIT;
   options.priority = priority;
   options.timeout_ns = timeout_ns;
@@ -968,19 +1100,27 @@ static dist_status batcher_submit(dist_batcher *batcher, int64_t token, int32_t 
   options.completions = completions;
   options.length = length;
   options.bytes = bytes;
-  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_work);
+  return dist_batcher_submit(batcher, dist_swig::pointer(token), &options, out_request);
 }
 
-SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ dist_swig::parts(self)->host_part.allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
-    dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
+    dist_swig::KeptStrategy *options = new dist_swig::KeptStrategy();
     dist_strategy_options_init(options, sizeof(dist_strategy_options));
+    dist_cpu_options_init(&options->cpu_part, sizeof options->cpu_part);
+    dist_host_options_init(&options->host_part, sizeof options->host_part);
+    dist_mesh_options_init(&options->mesh_part, sizeof options->mesh_part);
+    dist_worker_options_init(&options->worker_part, sizeof options->worker_part);
+    options->cpu = &options->cpu_part;
+    options->host = &options->host_part;
+    options->mesh = &options->mesh_part;
+    options->worker = &options->worker_part;
     return options;
   }
-SWIGINTERN void delete_dist_strategy_options(dist_strategy_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void delete_dist_strategy_options(dist_strategy_options *self){ delete dist_swig::parts(self); }
 SWIGINTERN void dist_strategy_options_set_log(dist_strategy_options *self,int64_t token){
-    self->log = dist_swig::on_log;
-    self->log_user_data = dist_swig::pointer(token);
+    dist_swig::parts(self)->host_part.log = dist_swig::on_log;
+    dist_swig::parts(self)->host_part.log_user_data = dist_swig::pointer(token);
   }
 SWIGINTERN void dist_strategy_options_set_devices(dist_strategy_options *self,char const *const *texts,size_t n){
     self->devices = dist_swig::keep(self, texts, n);
@@ -993,13 +1133,13 @@ SWIGINTERN void dist_strategy_options_set_axes(dist_strategy_options *self,char 
       const dist_mesh_axis axis = {dist_swig::keep(self, texts[i]), sizes[i]};
       axes.push_back(axis);
     }
-    self->axes = axes.data();
-    self->num_axes = n;
+    dist_swig::parts(self)->mesh_part.axes = axes.data();
+    dist_swig::parts(self)->mesh_part.num_axes = n;
   }
 SWIGINTERN void dist_strategy_options_set_cpus(dist_strategy_options *self,int32_t const *numbers,size_t n){
     dist_swig::kept(self)->cpus.assign(numbers, numbers + n);
-    self->cpus = n ? dist_swig::kept(self)->cpus.data() : nullptr;
-    self->num_cpus = n;
+    dist_swig::parts(self)->cpu_part.cpus = n ? dist_swig::kept(self)->cpus.data() : nullptr;
+    dist_swig::parts(self)->cpu_part.num_cpus = n;
   }
 SWIGINTERN void dist_strategy_options_set_executor(dist_strategy_options *self,int64_t token,int32_t num_threads){
     dist_executor &executor = dist_swig::kept(self)->executor;
@@ -1007,12 +1147,12 @@ SWIGINTERN void dist_strategy_options_set_executor(dist_strategy_options *self,i
     executor.num_threads = num_threads;
     executor.execute = dist_swig::on_execute;
     executor.user_data = dist_swig::pointer(token);
-    self->executor = &executor;
+    dist_swig::parts(self)->host_part.executor = &executor;
   }
 SWIGINTERN void dist_strategy_options_set_replicas_of_workers(dist_strategy_options *self,int32_t const *replicas,size_t n){
     dist_swig::kept(self)->workers.assign(replicas, replicas + n);
-    self->replicas_of_workers = dist_swig::kept(self)->workers.data();
-    self->num_workers = n;
+    dist_swig::parts(self)->worker_part.replicas_of_workers = dist_swig::kept(self)->workers.data();
+    dist_swig::parts(self)->worker_part.num_workers = n;
   }
 SWIGINTERN void dist_strategy_options_set_functions(dist_strategy_options *self,int64_t token,int32_t shared_copy,int32_t has_reduce,int32_t has_broadcast,int32_t has_gather){
     dist_strategy_functions &table = dist_swig::kept(self)->strategy_functions;
@@ -1127,26 +1267,6 @@ SWIGINTERN dist_update_options *new_dist_update_options(){
     return options;
   }
 SWIGINTERN void delete_dist_update_options(dist_update_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN void dist_cross_device_options_count_memory(dist_cross_device_options *self){ self->allocator = dist_swig::counting; }
-SWIGINTERN dist_cross_device_options *new_dist_cross_device_options(){
-    dist_swig::Kept<dist_cross_device_options> *options = new dist_swig::Kept<dist_cross_device_options>();
-    dist_cross_device_options_init(options, sizeof(dist_cross_device_options));
-    return options;
-  }
-SWIGINTERN void delete_dist_cross_device_options(dist_cross_device_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN void dist_cross_device_options_set_accumulate(dist_cross_device_options *self,int64_t token){
-    self->accumulate = dist_swig::on_reduce;
-    self->accumulate_user_data = dist_swig::pointer(token);
-  }
-SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_options *self,int64_t token,int32_t has_broadcast,int32_t has_gather){
-    dist_cross_device_functions &table = dist_swig::kept(self)->functions;
-    dist_cross_device_functions_init(&table, sizeof table);
-    table.reduce = dist_swig::on_reduce_components;
-    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
-    if (has_gather) table.gather = dist_swig::on_gather_components;
-    self->functions = &table;
-    self->functions_user_data = dist_swig::pointer(token);
-  }
 SWIGINTERN dist_dataset_options *new_dist_dataset_options(){
     dist_swig::Kept<dist_dataset_options> *options = new dist_swig::Kept<dist_dataset_options>();
     dist_dataset_options_init(options, sizeof(dist_dataset_options));
@@ -1175,6 +1295,26 @@ SWIGINTERN dist_drift *new_dist_drift(){
     const dist_drift empty = DIST_DRIFT_INIT;
     *record = empty;
     return record;
+  }
+SWIGINTERN void dist_cross_device_options_count_memory(dist_cross_device_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN dist_cross_device_options *new_dist_cross_device_options(){
+    dist_swig::Kept<dist_cross_device_options> *options = new dist_swig::Kept<dist_cross_device_options>();
+    dist_cross_device_options_init(options, sizeof(dist_cross_device_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_cross_device_options(dist_cross_device_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_cross_device_options_set_accumulate(dist_cross_device_options *self,int64_t token){
+    self->accumulate = dist_swig::on_reduce;
+    self->accumulate_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_options *self,int64_t token,int32_t has_broadcast,int32_t has_gather){
+    dist_cross_device_functions &table = dist_swig::kept(self)->functions;
+    dist_cross_device_functions_init(&table, sizeof table);
+    table.reduce = dist_swig::on_reduce_components;
+    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
+    if (has_gather) table.gather = dist_swig::on_gather_components;
+    self->functions = &table;
+    self->functions_user_data = dist_swig::pointer(token);
   }
 SWIGINTERN dist_checkpoint_options *new_dist_checkpoint_options(){
     dist_swig::Kept<dist_checkpoint_options> *options = new dist_swig::Kept<dist_checkpoint_options>();
@@ -1354,7 +1494,7 @@ static dist_status rpc_arguments(dist_value *const *items, size_t n, dist_value 
 class Text {
  public:
   const char *text() const { return text_.c_str(); }
-  dist_status explain(dist_strategy *strategy) { return dist_explain(strategy, dist_swig::append, &text_); }
+  dist_status explain(dist_strategy *strategy) { return dist_strategy_explain(strategy, dist_swig::append, &text_); }
   dist_status explain_dataset(dist_dataset *dataset) {
     return dist_dataset_explain(dataset, dist_swig::append, &text_);
   }
@@ -1368,7 +1508,7 @@ class Text {
     return dist_variable_describe(variable, dist_swig::append, &text_);
   }
   dist_status write_trace(dist_strategy *strategy) {
-    return dist_write_trace(strategy, dist_swig::append, &text_);
+    return dist_strategy_write_trace(strategy, dist_swig::append, &text_);
   }
   dist_status write_coordinator_trace(const dist_coordinator *coordinator) {
     return dist_coordinator_write_trace(coordinator, dist_swig::append, &text_);
@@ -1377,7 +1517,7 @@ class Text {
     return dist_server_write_trace(server, dist_swig::append, &text_);
   }
   dist_status write_metrics(dist_strategy *strategy, const char *name) {
-    return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
+    return dist_strategy_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
   }
   dist_status explain_cluster(const dist_cluster_resolver *resolver) {
     return dist_cluster_explain(resolver, dist_swig::append, &text_);
@@ -1391,15 +1531,15 @@ class Text {
   std::string text_;
 };
 
-/** The rows of dist_stragglers(). */
+/** The rows of dist_strategy_stragglers(). */
 class Stragglers {
  public:
   dist_status read(dist_strategy *strategy) {
     size_t n = 0;
-    dist_status status = dist_stragglers(strategy, nullptr, sizeof(dist_straggler), 0, &n);
+    dist_status status = dist_strategy_stragglers(strategy, nullptr, sizeof(dist_straggler), 0, &n);
     if (status != DIST_OK) return status;
     rows_.resize(n);
-    status = dist_stragglers(strategy, rows_.data(), sizeof(dist_straggler), n, &n);
+    status = dist_strategy_stragglers(strategy, rows_.data(), sizeof(dist_straggler), n, &n);
     if (status == DIST_OK && n < rows_.size()) rows_.resize(n);
     return status;
   }
@@ -1582,14 +1722,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_352ddd8b3cac847c(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_6d19de9815205af9(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_352ddd8b3cac847c(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_6d19de9815205af9(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(int, long long token, long long replica, intgo id, intgo num_replicas);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_6d19de9815205af9(int, long long token, long long replica, intgo id, intgo num_replicas);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1602,12 +1742,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id
   swig_replica = (int64_t)replica; 
   swig_id = (int32_t)id; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_352ddd8b3cac847c(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_6d19de9815205af9(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1620,12 +1760,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_352ddd8b3cac847c(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_6d19de9815205af9(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1636,12 +1776,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_352ddd8b3cac847c(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_6d19de9815205af9(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_352ddd8b3cac847c(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_6d19de9815205af9(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1652,12 +1792,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_352ddd8b3cac847c(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_6d19de9815205af9(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_352ddd8b3cac847c(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_6d19de9815205af9(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1676,12 +1816,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_352ddd8b3cac847c(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_6d19de9815205af9(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1690,12 +1830,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_352ddd8b3cac847c(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_6d19de9815205af9(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_352ddd8b3cac847c(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_6d19de9815205af9(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1710,12 +1850,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_352ddd8b3cac847c(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_6d19de9815205af9(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_352ddd8b3cac847c(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_6d19de9815205af9(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1728,12 +1868,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_352ddd8b3cac847c(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_6d19de9815205af9(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_352ddd8b3cac847c(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_6d19de9815205af9(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1744,12 +1884,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_352ddd8b3cac847c(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_6d19de9815205af9(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_352ddd8b3cac847c(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_6d19de9815205af9(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1760,24 +1900,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_352ddd8b3cac847c(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_6d19de9815205af9(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_352ddd8b3cac847c(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_6d19de9815205af9(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_352ddd8b3cac847c(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_6d19de9815205af9(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1794,12 +1934,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_352ddd8b3cac847c(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_6d19de9815205af9(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_352ddd8b3cac847c(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_6d19de9815205af9(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1810,12 +1950,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_352ddd8b3cac847c(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_6d19de9815205af9(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_352ddd8b3cac847c(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_6d19de9815205af9(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1824,22 +1964,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_6d19de9815205af9(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_352ddd8b3cac847c(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_6d19de9815205af9(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_352ddd8b3cac847c(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_6d19de9815205af9(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_352ddd8b3cac847c(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_6d19de9815205af9(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1848,12 +1988,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_6d19de9815205af9(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_352ddd8b3cac847c(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_6d19de9815205af9(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1864,12 +2004,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_352ddd8b3cac847c(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_352ddd8b3cac847c(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_6d19de9815205af9(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1882,12 +2022,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_352ddd8b3cac847c(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_6d19de9815205af9(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_352ddd8b3cac847c(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_6d19de9815205af9(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1898,12 +2038,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_352ddd8b3cac847c(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_6d19de9815205af9(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_352ddd8b3cac847c(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_6d19de9815205af9(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1912,10 +2052,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_352ddd8b3cac847c(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_6d19de9815205af9(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_352ddd8b3cac847c(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_6d19de9815205af9(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1928,10 +2068,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_352ddd8b3cac847c(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_6d19de9815205af9(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_352ddd8b3cac847c(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_6d19de9815205af9(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1952,10 +2092,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_352ddd8b3cac847c(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_6d19de9815205af9(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_352ddd8b3cac847c(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_6d19de9815205af9(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1970,12 +2110,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_352ddd8b3cac847c(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_6d19de9815205af9(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_352ddd8b3cac847c(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_6d19de9815205af9(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1988,12 +2128,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_352ddd8b3cac847c(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_6d19de9815205af9(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_352ddd8b3cac847c(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_6d19de9815205af9(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2008,12 +2148,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_352ddd8b3cac847c(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_6d19de9815205af9(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_352ddd8b3cac847c(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_6d19de9815205af9(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -2024,10 +2164,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_352ddd8b3cac847c(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_6d19de9815205af9(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_352ddd8b3cac847c(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_6d19de9815205af9(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2038,17 +2178,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_352ddd8b3cac847c(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_6d19de9815205af9(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_352ddd8b3cac847c(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_6d19de9815205af9(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_352ddd8b3cac847c(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_6d19de9815205af9(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -2056,14 +2196,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_352ddd8b3cac847c(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_6d19de9815205af9(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_352ddd8b3cac847c(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_6d19de9815205af9(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_352ddd8b3cac847c(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_6d19de9815205af9(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2084,7 +2224,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_352ddd8b3cac847c(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_6d19de9815205af9(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2093,7 +2233,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_352ddd8b3cac847c(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_6d19de9815205af9(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2103,7 +2243,7 @@ void _wrap_Swig_free_cdist_352ddd8b3cac847c(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_6d19de9815205af9(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2116,7 +2256,7 @@ void *_wrap_Swig_malloc_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_OK_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2128,7 +2268,7 @@ intgo _wrap_DIST_OK_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_CANCELLED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2140,7 +2280,7 @@ intgo _wrap_DIST_CANCELLED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_UNKNOWN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2152,7 +2292,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2164,7 +2304,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2176,7 +2316,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_NOT_FOUND_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2188,7 +2328,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2200,7 +2340,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2212,7 +2352,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2224,7 +2364,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2236,7 +2376,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ABORTED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2248,7 +2388,7 @@ intgo _wrap_DIST_ABORTED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2260,7 +2400,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2272,7 +2412,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_INTERNAL_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2284,7 +2424,7 @@ intgo _wrap_DIST_INTERNAL_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2296,7 +2436,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_DATA_LOSS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2308,7 +2448,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_F16_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2320,7 +2460,7 @@ intgo _wrap_DIST_F16_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_BF16_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2332,7 +2472,7 @@ intgo _wrap_DIST_BF16_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_F32_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2344,7 +2484,7 @@ intgo _wrap_DIST_F32_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_F64_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2356,7 +2496,7 @@ intgo _wrap_DIST_F64_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_I8_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2368,7 +2508,7 @@ intgo _wrap_DIST_I8_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_U8_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2380,7 +2520,7 @@ intgo _wrap_DIST_U8_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_I16_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2392,7 +2532,7 @@ intgo _wrap_DIST_I16_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_U16_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2404,7 +2544,7 @@ intgo _wrap_DIST_U16_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_I32_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2416,7 +2556,7 @@ intgo _wrap_DIST_I32_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_U32_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2428,7 +2568,7 @@ intgo _wrap_DIST_U32_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_I64_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2440,7 +2580,7 @@ intgo _wrap_DIST_I64_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_U64_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2452,7 +2592,7 @@ intgo _wrap_DIST_U64_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COMPLEX64_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2464,7 +2604,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_BOOL_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2476,7 +2616,7 @@ intgo _wrap_DIST_BOOL_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2488,7 +2628,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2500,7 +2640,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2512,7 +2652,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2524,7 +2664,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2536,7 +2676,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REDUCE_USER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2548,7 +2688,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2560,7 +2700,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2572,7 +2712,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2584,7 +2724,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2596,7 +2736,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2608,7 +2748,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2620,7 +2760,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2632,7 +2772,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2644,7 +2784,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2656,7 +2796,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2668,7 +2808,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2680,7 +2820,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2692,7 +2832,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2704,7 +2844,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2716,7 +2856,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2728,7 +2868,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2740,7 +2880,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2752,7 +2892,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2764,7 +2904,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2776,7 +2916,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2788,7 +2928,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2800,7 +2940,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2812,7 +2952,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2824,7 +2964,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2836,7 +2976,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2848,7 +2988,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2860,7 +3000,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2872,7 +3012,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2884,7 +3024,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2896,7 +3036,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2908,7 +3048,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2920,7 +3060,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_THREADS_HOST_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2932,7 +3072,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2944,7 +3084,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2956,7 +3096,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2968,7 +3108,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2980,7 +3120,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -2992,7 +3132,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3004,7 +3144,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3016,7 +3156,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3028,7 +3168,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3040,7 +3180,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3052,7 +3192,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3064,7 +3204,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_LIST_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3076,7 +3216,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_DICT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3088,7 +3228,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3100,7 +3240,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_NONE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3112,7 +3252,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3124,7 +3264,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3136,7 +3276,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3148,7 +3288,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3160,7 +3300,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3172,7 +3312,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3184,7 +3324,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3196,7 +3336,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3208,7 +3348,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3220,7 +3360,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3232,7 +3372,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3244,7 +3384,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3256,7 +3396,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3268,7 +3408,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3280,7 +3420,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3292,7 +3432,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ASSIGN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3304,7 +3444,7 @@ intgo _wrap_DIST_ASSIGN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3316,7 +3456,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3328,7 +3468,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3340,7 +3480,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3352,7 +3492,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3364,7 +3504,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3376,7 +3516,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3388,7 +3528,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SHARD_OFF_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3400,7 +3540,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3412,7 +3552,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SHARD_FILE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3424,7 +3564,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SHARD_DATA_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3436,7 +3576,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SHARD_HINT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3448,7 +3588,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3460,7 +3600,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3472,7 +3612,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3484,31 +3624,19 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_NO_TIMEOUT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
   
-  result = DIST_MAX_REPLICAS;
+  result = DIST_NO_TIMEOUT;
   
   _swig_go_result = (intgo)result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_352ddd8b3cac847c() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_MAX_CONTRIBUTIONS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_NDIM_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_NDIM_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3520,7 +3648,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3532,7 +3660,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3544,7 +3672,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_LOG_ERROR_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3556,7 +3684,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_LOG_WARNING_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3568,7 +3696,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_LOG_INFO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3580,7 +3708,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3592,7 +3720,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3604,7 +3732,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3616,7 +3744,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3628,7 +3756,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3640,7 +3768,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3652,7 +3780,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3664,7 +3792,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3676,7 +3804,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3688,7 +3816,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3700,7 +3828,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3712,7 +3840,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3724,7 +3852,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3736,7 +3864,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_METRIC_SUM_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3748,7 +3876,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3760,7 +3888,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3772,7 +3900,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_APPLY_SGD_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3784,7 +3912,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3796,7 +3924,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3808,7 +3936,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3820,7 +3948,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3832,7 +3960,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3844,7 +3972,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3856,7 +3984,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3868,7 +3996,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3880,7 +4008,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_EDGE_NONE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3892,7 +4020,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_TASK_UNSET_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3904,7 +4032,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3916,7 +4044,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3928,7 +4056,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3940,7 +4068,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3952,7 +4080,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3964,7 +4092,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3976,7 +4104,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -3988,7 +4116,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_352ddd8b3cac847c() {
 }
 
 
-_gostring_ _wrap_told_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_6d19de9815205af9(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4009,7 +4137,7 @@ _gostring_ _wrap_told_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_352ddd8b3cac847c() {
+long long _wrap_memory_counter_cdist_6d19de9815205af9() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4020,7 +4148,7 @@ long long _wrap_memory_counter_cdist_352ddd8b3cac847c() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_6d19de9815205af9(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -4033,7 +4161,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_352ddd8b3cac847c(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4043,7 +4171,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4053,7 +4181,7 @@ void _wrap_delete_Callbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+intgo _wrap_Callbacks_replica_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4074,7 +4202,7 @@ intgo _wrap_Callbacks_replica_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4095,7 +4223,7 @@ long long _wrap_Callbacks_values_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4114,7 +4242,7 @@ long long _wrap_Callbacks_merge_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4133,7 +4261,7 @@ intgo _wrap_Callbacks_update_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4163,7 +4291,7 @@ long long _wrap_Callbacks_update_values_cdist_352ddd8b3cac847c(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4180,7 +4308,7 @@ long long _wrap_Callbacks_source_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4206,7 +4334,7 @@ long long _wrap_Callbacks_file_source_cdist_352ddd8b3cac847c(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4227,7 +4355,7 @@ long long _wrap_Callbacks_dataset_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4246,7 +4374,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_352ddd8b3cac847c(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4265,7 +4393,7 @@ long long _wrap_Callbacks_value_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4280,7 +4408,7 @@ long long _wrap_Callbacks_initial_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4308,7 +4436,7 @@ long long _wrap_Callbacks_method_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4327,7 +4455,7 @@ long long _wrap_Callbacks_closure_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4344,7 +4472,7 @@ long long _wrap_Callbacks_create_state_cdist_352ddd8b3cac847c(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4358,7 +4486,7 @@ void _wrap_Callbacks_destroy_state_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4375,7 +4503,7 @@ intgo _wrap_Callbacks_warm_up_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4394,7 +4522,7 @@ intgo _wrap_Callbacks_step_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4415,7 +4543,7 @@ intgo _wrap_Callbacks_update_variables_cdist_352ddd8b3cac847c(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4434,7 +4562,7 @@ intgo _wrap_Callbacks_partition_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4450,7 +4578,7 @@ void _wrap_Callbacks_loop_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4470,7 +4598,7 @@ void _wrap_Callbacks_reduce_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4498,7 +4626,7 @@ void _wrap_Callbacks_apply_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4521,7 +4649,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_352ddd8b3cac847c(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4542,7 +4670,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_352ddd8b3cac847c(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4565,7 +4693,7 @@ intgo _wrap_Callbacks_gather_components_cdist_352ddd8b3cac847c(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4586,7 +4714,7 @@ void _wrap_Callbacks_log_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long
 }
 
 
-intgo _wrap_Callbacks_execute_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_execute_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4605,7 +4733,7 @@ intgo _wrap_Callbacks_execute_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long
 }
 
 
-void _wrap_Callbacks_release_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4617,7 +4745,7 @@ void _wrap_Callbacks_release_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4627,7 +4755,7 @@ void _wrap_set_callbacks_cdist_352ddd8b3cac847c(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -4639,7 +4767,7 @@ void _wrap_run_task_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig
 }
 
 
-void _wrap_ClusterJobs_add_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4669,7 +4797,7 @@ void _wrap_ClusterJobs_add_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4682,7 +4810,7 @@ long long _wrap_ClusterJobs_size_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4695,7 +4823,7 @@ long long _wrap_ClusterJobs_get_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_352ddd8b3cac847c() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_6d19de9815205af9() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4706,7 +4834,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4716,7 +4844,7 @@ void _wrap_delete_ClusterJobs_cdist_352ddd8b3cac847c(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4729,7 +4857,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_352ddd8b3cac847c(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4742,7 +4870,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_352ddd8b3cac847c(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4759,7 +4887,7 @@ void _wrap_ResolverAnswer_set_text_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4771,7 +4899,7 @@ void _wrap_ResolverAnswer_set_number_cdist_352ddd8b3cac847c(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4783,7 +4911,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_352ddd8b3cac847c(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_352ddd8b3cac847c() {
+intgo _wrap_RESOLVER_SPEC_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -4795,7 +4923,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_352ddd8b3cac847c() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -4807,7 +4935,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_352ddd8b3cac847c() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -4819,7 +4947,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_352ddd8b3cac847c() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -4831,7 +4959,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_352ddd8b3cac847c() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -4843,7 +4971,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_352ddd8b3cac847c() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -4855,7 +4983,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_352ddd8b3cac847c() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -4867,7 +4995,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_352ddd8b3cac847c() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_6d19de9815205af9(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -4880,7 +5008,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4890,7 +5018,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_352ddd8b3cac847c(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4900,7 +5028,7 @@ void _wrap_delete_ResolverCallbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4935,7 +5063,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_352ddd8b3cac847c(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -4945,7 +5073,7 @@ void _wrap_set_resolver_callbacks_cdist_352ddd8b3cac847c(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -4972,7 +5100,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_352ddd8b3cac847c(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5001,7 +5129,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_352ddd8b3cac847c(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5034,7 +5162,7 @@ _gostring_ _wrap_partitions_min_size_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5067,7 +5195,7 @@ _gostring_ _wrap_partitions_max_size_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_6d19de9815205af9(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -5097,7 +5225,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_352ddd8b3cac847c(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5124,7 +5252,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5151,7 +5279,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_352ddd8b3cac847c(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5161,7 +5289,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5174,7 +5302,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5189,7 +5317,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5219,7 +5347,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_352ddd8b3cac847c(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5253,7 +5381,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5292,7 +5420,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_352ddd8b3cac847c(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5307,7 +5435,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5320,7 +5448,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5350,7 +5478,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5382,7 +5510,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5417,7 +5545,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5443,7 +5571,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_352ddd8b3cac847c(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5473,7 +5601,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5505,7 +5633,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_352ddd8b3cac847c(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5537,7 +5665,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_352ddd8b3cac847c(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5569,7 +5697,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_352ddd8b3cac847c(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5601,7 +5729,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_352ddd8b3cac847c(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5613,7 +5741,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_352ddd8b3cac847c(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5626,7 +5754,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_352ddd8b3cac847c
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5638,7 +5766,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5651,7 +5779,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5663,7 +5791,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_352ddd8b3cac
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5676,7 +5804,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_352ddd8b3ca
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5695,7 +5823,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_352ddd8b3cac847c(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5708,7 +5836,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_352ddd8b3ca
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5727,7 +5855,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_352ddd8b3cac8
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5740,7 +5868,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_352ddd8
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5759,7 +5887,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_352ddd8b3cac847c(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5772,7 +5900,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_352ddd8b3cac8
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_352ddd8b3cac847c() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_6d19de9815205af9() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5783,7 +5911,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_352
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5793,7 +5921,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_352ddd8b3cac847c(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5810,7 +5938,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5827,7 +5955,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_352ddd8b3cac847c(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_6d19de9815205af9(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5852,7 +5980,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_352ddd8b3cac847c(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_352ddd8b3cac847c(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -5875,7 +6003,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_352ddd8b3cac847c(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5887,7 +6015,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_352ddd8b3cac847c(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5900,7 +6028,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_352ddd8b3cac847c(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5912,7 +6040,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_352ddd8b3cac847c(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5925,7 +6053,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_352ddd8b3cac847c(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -5937,7 +6065,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_352ddd8b3cac847c(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5950,7 +6078,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_352ddd8b3cac847c(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5969,7 +6097,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_352ddd8b3cac847c(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5982,7 +6110,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_352ddd8b3cac847c(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6001,7 +6129,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_352ddd8b3cac847c(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6014,7 +6142,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6026,7 +6154,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6039,7 +6167,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6051,7 +6179,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_352ddd8b3cac847c(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6064,7 +6192,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_352ddd8b3cac847c(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6076,7 +6204,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_352ddd8b3cac847c(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6089,7 +6217,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_352ddd8b3cac847c(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6101,7 +6229,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_352ddd8b3cac847c(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6114,7 +6242,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_352ddd8b3cac847c(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_352ddd8b3cac847c() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_6d19de9815205af9() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -6125,7 +6253,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -6135,7 +6263,7 @@ void _wrap_delete_dist_slurm_options_cdist_352ddd8b3cac847c(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -6147,7 +6275,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_352ddd8b3cac847c(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_352ddd8b3cac847c(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6172,7 +6300,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_352ddd8b3cac847c(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_6d19de9815205af9(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6204,7 +6332,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_352ddd8b3cac847c(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6216,7 +6344,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_352ddd8b3cac847c(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6229,7 +6357,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_352ddd8b3cac847c(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6241,7 +6369,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_352ddd8b3cac847c(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6254,7 +6382,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_352ddd8b3cac847c(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6266,7 +6394,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_352ddd8b3cac847c(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6279,7 +6407,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6291,7 +6419,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_352ddd8b3cac847c(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6304,7 +6432,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6316,7 +6444,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_352ddd8b3cac847c(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6329,7 +6457,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_352ddd8b3cac847c(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6348,7 +6476,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_352ddd8b3cac847c(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6361,7 +6489,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6380,7 +6508,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_352ddd8b3cac847c(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6393,7 +6521,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6412,7 +6540,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_352ddd8b3cac847c(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6425,7 +6553,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_352ddd8b3cac847c(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6444,7 +6572,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_352ddd8b3cac847c(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6457,7 +6585,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_352ddd8b3cac847c() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_6d19de9815205af9() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6468,7 +6596,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6478,7 +6606,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_352ddd8b3cac847c(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_352ddd8b3cac847c(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6503,242 +6631,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_352ddd8b3cac847c(
 }
 
 
-void _wrap_dist_rendezvous_options_has_rank_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->has_rank = arg2;
-  
-}
-
-
-intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_rank);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_rendezvous_options_rank_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->rank = arg2;
-  
-}
-
-
-intgo _wrap_dist_rendezvous_options_rank_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->rank);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_rendezvous_options_size_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->size = arg2;
-  
-}
-
-
-intgo _wrap_dist_rendezvous_options_size_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->size);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_rendezvous_options_address_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  char *arg2 = (char *) 0 ;
-  std::string text2 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  
-  {
-    arg1->address = dist_swig::keep(arg1, arg2); 
-  }
-  
-  
-}
-
-
-_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->address);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_rendezvous_options_job_name_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  char *arg2 = (char *) 0 ;
-  std::string text2 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  
-  {
-    arg1->job_name = dist_swig::keep(arg1, arg2); 
-  }
-  
-  
-}
-
-
-_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->job_name);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->timeout_ns = arg2;
-  
-}
-
-
-long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_rendezvous_options_cancel_set_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  dist_cancel *arg2 = (dist_cancel *) 0 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
-  
-  if (arg1) (arg1)->cancel = arg2;
-  
-}
-
-
-long long _wrap_dist_rendezvous_options_cancel_get_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  dist_cancel *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  result = (dist_cancel *) ((arg1)->cancel);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_352ddd8b3cac847c() {
-  dist_rendezvous_options *result = 0 ;
-  dist_rendezvous_options *_swig_go_result;
-  
-  
-  result = (dist_rendezvous_options *)new_dist_rendezvous_options();
-  *(dist_rendezvous_options **)&_swig_go_result = (dist_rendezvous_options *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_rendezvous_options_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  
-  delete_dist_rendezvous_options(arg1);
-  
-}
-
-
-_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_352ddd8b3cac847c(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
-  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
-  dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
-  dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
-  arg2 = *(dist_cluster_resolver_options **)&_swig_go_1; 
-  arg3 = (dist_cluster_resolver **)_swig_go_2; 
-  
-  result = (dist_status)dist_cluster_resolver_create_rendezvous((dist_rendezvous_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6765,7 +6658,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_352ddd8b3cac847c(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6775,7 +6668,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6798,7 +6691,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_352ddd8b3cac847c(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6826,7 +6719,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_352ddd8b3cac847c(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6849,7 +6742,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_352ddd8b3cac847c(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6877,7 +6770,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_352ddd8b3cac847c(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6905,7 +6798,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_352ddd8b3cac847c(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6947,7 +6840,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_352ddd8b3cac847c(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6979,7 +6872,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_352ddd8b3cac847c(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7005,7 +6898,242 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_352ddd8b3cac847c(long long 
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_352ddd8b3cac847c() {
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_rank = arg2;
+  
+}
+
+
+intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_rank);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_rank_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->rank = arg2;
+  
+}
+
+
+intgo _wrap_dist_rendezvous_options_rank_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->rank);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_size_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->size = arg2;
+  
+}
+
+
+intgo _wrap_dist_rendezvous_options_size_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_address_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->address = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->address);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_job_name_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->job_name = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->job_name);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_rendezvous_options_cancel_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cancel = arg2;
+  
+}
+
+
+long long _wrap_dist_rendezvous_options_cancel_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  result = (dist_cancel *) ((arg1)->cancel);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_6d19de9815205af9() {
+  dist_rendezvous_options *result = 0 ;
+  dist_rendezvous_options *_swig_go_result;
+  
+  
+  result = (dist_rendezvous_options *)new_dist_rendezvous_options();
+  *(dist_rendezvous_options **)&_swig_go_result = (dist_rendezvous_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_rendezvous_options_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  
+  delete_dist_rendezvous_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+  dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
+  dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
+  dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
+  arg2 = *(dist_cluster_resolver_options **)&_swig_go_1; 
+  arg3 = (dist_cluster_resolver **)_swig_go_2; 
+  
+  result = (dist_status)dist_cluster_resolver_create_rendezvous((dist_rendezvous_options const *)arg1,(dist_cluster_resolver_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7017,7 +7145,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7029,7 +7157,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7041,7 +7169,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_352ddd8b3cac847c() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7070,7 +7198,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7099,7 +7227,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7108,7 +7236,7 @@ _gostring_ _wrap_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _
   dist_cancel *arg6 = (dist_cancel *) 0 ;
   dist_completions *arg7 = (dist_completions *) 0 ;
   int64_t arg8 ;
-  dist_work **arg9 = (dist_work **) 0 ;
+  dist_request **arg9 = (dist_request **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -7121,7 +7249,7 @@ _gostring_ _wrap_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _
   arg6 = (dist_cancel *)dist_swig::pointer(_swig_go_4); 
   arg7 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
   arg8 = (int64_t)_swig_go_6; 
-  arg9 = (dist_work **)_swig_go_7; 
+  arg9 = (dist_request **)_swig_go_7; 
   
   result = (dist_status)submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
   
@@ -7137,7 +7265,7 @@ _gostring_ _wrap_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7146,7 +7274,7 @@ _gostring_ _wrap_batcher_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
   dist_completions *arg6 = (dist_completions *) 0 ;
   int64_t arg7 ;
   int64_t arg8 ;
-  dist_work **arg9 = (dist_work **) 0 ;
+  dist_request **arg9 = (dist_request **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -7158,7 +7286,7 @@ _gostring_ _wrap_batcher_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
   arg6 = (dist_completions *)dist_swig::pointer(_swig_go_5); 
   arg7 = (int64_t)_swig_go_6; 
   arg8 = (int64_t)_swig_go_7; 
-  arg9 = (dist_work **)_swig_go_8; 
+  arg9 = (dist_request **)_swig_go_8; 
   
   result = (dist_status)batcher_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
   
@@ -7174,7 +7302,18 @@ _gostring_ _wrap_batcher_submit_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_dist_version_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_VERSION_cdist_6d19de9815205af9() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = (int)((0*10000+2*100+0));
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_version_cdist_6d19de9815205af9() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -7185,7 +7324,7 @@ intgo _wrap_dist_version_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_6d19de9815205af9(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -7203,7 +7342,7 @@ intgo _wrap_dist_has_feature_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_6d19de9815205af9(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7216,7 +7355,7 @@ _gostring_ _wrap_dist_status_name_cdist_352ddd8b3cac847c(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7244,7 +7383,7 @@ _gostring_ _wrap_dist_fail_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7256,7 +7395,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7268,7 +7407,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7280,7 +7419,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7292,7 +7431,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7304,7 +7443,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7316,7 +7455,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7328,7 +7467,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7340,7 +7479,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7352,7 +7491,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7364,7 +7503,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -7376,7 +7515,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_352ddd8b3cac847c() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_352ddd8b3cac847c(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_6d19de9815205af9(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7391,7 +7530,7 @@ _gostring_ _wrap_dist_enum_name_cdist_352ddd8b3cac847c(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7421,7 +7560,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_352ddd8b3cac847c(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7433,7 +7572,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_352ddd8b3cac847c(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7446,7 +7585,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_352ddd8b3cac847c(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7458,7 +7597,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_352ddd8b3cac847c(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7471,7 +7610,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_352ddd8b3cac847c(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7483,7 +7622,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_352ddd8b3cac847c(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7496,32 +7635,32 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_352ddd8b3cac847c(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   arg2 = (int32_t)_swig_go_1; 
   
-  if (arg1) (arg1)->placement = arg2;
+  if (arg1) (arg1)->numerics = arg2;
   
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->placement);
+  result = (int32_t) ((arg1)->numerics);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7533,7 +7672,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7546,7 +7685,32 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->async_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->async_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_parameter_device_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7565,7 +7729,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7578,7 +7742,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_352ddd8b3cac84
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7590,7 +7754,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_352ddd8b3cac847c(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7603,7 +7767,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7615,7 +7779,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_352ddd8b3cac847c(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7628,382 +7792,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (dist_device_assignment *)dist_swig::pointer(_swig_go_1); 
-  
-  if (arg1) (arg1)->device_assignment = (dist_device_assignment const *)arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_device_assignment *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_device_assignment *) ((arg1)->device_assignment);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->use_spmd_partitioning = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->use_spmd_partitioning);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_reform_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->reform = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_reform_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->reform);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->stack_size_bytes = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->stack_size_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_async_bytes_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->async_bytes = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->async_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_1); 
-  
-  if (arg1) (arg1)->cluster_resolver = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_cluster_resolver *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_cluster_resolver *) ((arg1)->cluster_resolver);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_network_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_network *arg2 = (dist_network *) 0 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (dist_network *)dist_swig::pointer(_swig_go_1); 
-  
-  if (arg1) (arg1)->network = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_network_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_network *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_network *) ((arg1)->network);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_numerics_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->numerics = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_numerics_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->numerics);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_transport_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->transport = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_transport_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->transport);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->staging_bytes = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->staging_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_budget_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_budget *arg2 = (dist_budget *) 0 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (dist_budget *)dist_swig::pointer(_swig_go_1); 
-  
-  if (arg1) (arg1)->budget = arg2;
-  
-}
-
-
-long long _wrap_dist_strategy_options_budget_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  dist_budget *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (dist_budget *) ((arg1)->budget);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_helper_threads_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->helper_threads = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->helper_threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->move_host_threads = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->move_host_threads);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_recorded_events_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->recorded_events = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_recorded_events_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->recorded_events);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_late_destroys_set_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->late_destroys = arg2;
-  
-}
-
-
-intgo _wrap_dist_strategy_options_late_destroys_get_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->late_destroys);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_strategy_options_count_memory_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -8013,7 +7802,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_352ddd8b3cac847c(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_352ddd8b3cac847c() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_6d19de9815205af9() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -8024,7 +7813,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_352ddd8b3cac847c() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -8034,7 +7823,357 @@ void _wrap_delete_dist_strategy_options_cdist_352ddd8b3cac847c(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_placement_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_placement_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_placement_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_strategy_options_stack_size_bytes_set(arg1,arg2);
+  
+}
+
+
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int64_t)dist_strategy_options_stack_size_bytes_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_budget_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_budget *arg2 = (dist_budget *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_budget *)dist_swig::pointer(_swig_go_1); 
+  
+  dist_strategy_options_budget_set(arg1,arg2);
+  
+}
+
+
+long long _wrap_dist_strategy_options_budget_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_budget *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_budget *)dist_strategy_options_budget_get(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_move_host_threads_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_move_host_threads_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_helper_threads_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_helper_threads_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_helper_threads_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_recorded_events_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_recorded_events_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_recorded_events_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_recorded_events_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_late_destroys_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_late_destroys_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_late_destroys_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_late_destroys_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_use_spmd_partitioning_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_use_spmd_partitioning_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_device_assignment_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_device_assignment *)dist_swig::pointer(_swig_go_1); 
+  
+  dist_strategy_options_device_assignment_set(arg1,(dist_device_assignment const *)arg2);
+  
+}
+
+
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_device_assignment *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_device_assignment *)dist_strategy_options_device_assignment_get(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_transport_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_transport_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_transport_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_transport_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_1); 
+  
+  dist_strategy_options_cluster_resolver_set(arg1,arg2);
+  
+}
+
+
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_cluster_resolver *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_cluster_resolver *)dist_strategy_options_cluster_resolver_get(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_network_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_network *arg2 = (dist_network *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_network *)dist_swig::pointer(_swig_go_1); 
+  
+  dist_strategy_options_network_set(arg1,arg2);
+  
+}
+
+
+long long _wrap_dist_strategy_options_network_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_network *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_network *)dist_strategy_options_network_get(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_strategy_options_staging_bytes_set(arg1,arg2);
+  
+}
+
+
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int64_t)dist_strategy_options_staging_bytes_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_reform_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  dist_strategy_options_reform_set(arg1,arg2);
+  
+}
+
+
+intgo _wrap_dist_strategy_options_reform_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t)dist_strategy_options_reform_get(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_set_log_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8046,7 +8185,7 @@ void _wrap_dist_strategy_options_set_log_cdist_352ddd8b3cac847c(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8067,7 +8206,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_352ddd8b3cac847c(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -8090,7 +8229,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_352ddd8b3cac847c(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8104,7 +8243,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_352ddd8b3cac847c(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8118,7 +8257,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_352ddd8b3cac847c(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8132,7 +8271,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_352ddd8b3cac847c(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8152,7 +8291,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_352ddd8b3cac847c(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_352ddd8b3cac847c(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -8175,7 +8314,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_352ddd8b3cac847c(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8196,7 +8335,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8217,7 +8356,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8230,7 +8369,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -8253,7 +8392,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8266,7 +8405,7 @@ intgo _wrap_dist_strategy_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8298,7 +8437,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8330,7 +8469,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_6d19de9815205af9(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -8361,7 +8500,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_352ddd8b3cac847c(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8373,7 +8512,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_352ddd8b3cac847c(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8386,7 +8525,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_352ddd8b3cac847c(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8398,7 +8537,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8411,7 +8550,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8423,7 +8562,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_352ddd8b3cac
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8436,7 +8575,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_352ddd8b3ca
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8448,7 +8587,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_352ddd8b3cac847c(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8461,7 +8600,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8473,7 +8612,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_352ddd8b3cac8
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8486,7 +8625,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_352ddd8b3cac
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8498,7 +8637,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_352ddd8b3cac
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8511,7 +8650,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_352ddd8b3ca
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8523,7 +8662,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_352ddd8b3cac847c(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8536,7 +8675,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_352ddd8b3cac847c(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8548,7 +8687,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8561,7 +8700,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8573,7 +8712,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_352ddd8b3cac847c(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8586,7 +8725,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8598,7 +8737,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_352ddd8b3cac847c
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8611,7 +8750,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8623,7 +8762,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_352ddd8b3cac84
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8636,7 +8775,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_352ddd8b3cac8
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8648,7 +8787,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_352ddd8b3cac847c
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8661,7 +8800,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8673,7 +8812,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_352ddd8b3cac847c(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8686,7 +8825,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_352ddd8b3cac847c(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8698,7 +8837,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_352ddd8b3cac847
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8711,7 +8850,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_352ddd8b3cac84
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8723,7 +8862,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8736,7 +8875,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8748,7 +8887,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_352ddd8b3cac847c(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8761,7 +8900,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8773,7 +8912,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_352ddd8b3cac847c(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8786,7 +8925,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8798,7 +8937,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_352ddd8b3cac847c(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8811,7 +8950,32 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_352ddd8b3cac847c(dist_st
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_352ddd8b3cac847c() {
+void _wrap_dist_strategy_properties_max_contributions_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->max_contributions = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->max_contributions);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_6d19de9815205af9() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8822,7 +8986,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_352ddd8b3cac8
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_352ddd8b3cac847c(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8832,7 +8996,7 @@ void _wrap_delete_dist_strategy_properties_cdist_352ddd8b3cac847c(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_6d19de9815205af9(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8855,7 +9019,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8878,7 +9042,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -8903,7 +9067,7 @@ _gostring_ _wrap_dist_budget_create_cdist_352ddd8b3cac847c(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -8913,7 +9077,7 @@ void _wrap_dist_budget_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_6d19de9815205af9(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t arg2 ;
   
@@ -8925,7 +9089,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_352ddd8b3cac847c(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_6d19de9815205af9(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8938,7 +9102,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_6d19de9815205af9(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8948,7 +9112,7 @@ void _wrap_dist_network_options_count_memory_cdist_352ddd8b3cac847c(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_352ddd8b3cac847c() {
+dist_network_options *_wrap_new_dist_network_options_cdist_6d19de9815205af9() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -8959,7 +9123,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_352ddd8b3cac847c(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_6d19de9815205af9(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -8969,7 +9133,7 @@ void _wrap_delete_dist_network_options_cdist_352ddd8b3cac847c(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_352ddd8b3cac847c(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_6d19de9815205af9(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -8994,7 +9158,7 @@ _gostring_ _wrap_dist_network_create_cdist_352ddd8b3cac847c(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -9004,7 +9168,7 @@ void _wrap_dist_network_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -9016,7 +9180,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_352ddd8b3cac847c(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9029,7 +9193,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_352ddd8b3cac847c(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9041,7 +9205,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_352ddd8b3cac847c(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9054,7 +9218,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_352ddd8b3cac847c(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9066,7 +9230,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9079,7 +9243,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_352ddd8b3cac847c() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_6d19de9815205af9() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -9090,7 +9254,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_352ddd8b3cac847c(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -9100,7 +9264,7 @@ void _wrap_delete_dist_reform_options_cdist_352ddd8b3cac847c(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_6d19de9815205af9(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -9123,7 +9287,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9146,7 +9310,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -9158,7 +9322,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9171,7 +9335,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9183,7 +9347,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_352ddd8b3cac847c
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9196,7 +9360,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9208,7 +9372,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_352ddd8b3cac847c
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9221,7 +9385,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9233,7 +9397,7 @@ void _wrap_dist_run_options_cancel_set_cdist_352ddd8b3cac847c(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9246,7 +9410,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_352ddd8b3cac847c(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_352ddd8b3cac847c() {
+dist_run_options *_wrap_new_dist_run_options_cdist_6d19de9815205af9() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -9257,7 +9421,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_352ddd8b3cac847c(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -9267,7 +9431,7 @@ void _wrap_delete_dist_run_options_cdist_352ddd8b3cac847c(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9295,7 +9459,7 @@ _gostring_ _wrap_dist_run_cdist_352ddd8b3cac847c(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9329,7 +9493,7 @@ _gostring_ _wrap_dist_run_values_cdist_352ddd8b3cac847c(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9342,7 +9506,7 @@ intgo _wrap_dist_replica_id_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9355,7 +9519,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -9368,7 +9532,7 @@ long long _wrap_dist_replica_strategy_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_replica_parallel_for_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -9386,7 +9550,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_352ddd8b3cac847c(long long _swig_go_0, 
     const int64_t token = _swig_go_4; arg5 = token ? dist_swig::on_loop : nullptr; arg6 = dist_swig::pointer(token); 
   }
   
-  result = (dist_status)dist_parallel_for(arg1,arg2,arg3,arg4,arg5,arg6);
+  result = (dist_status)dist_replica_parallel_for(arg1,arg2,arg3,arg4,arg5,arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -9400,7 +9564,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9432,7 +9596,7 @@ _gostring_ _wrap_dist_merge_call_cdist_352ddd8b3cac847c(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -9457,7 +9621,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -9480,7 +9644,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9501,7 +9665,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9522,7 +9686,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -9545,7 +9709,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_352ddd8b3cac847c(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9573,7 +9737,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9586,7 +9750,7 @@ intgo _wrap_dist_cancel_signalled_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9596,7 +9760,7 @@ void _wrap_dist_cancel_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9608,7 +9772,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_352ddd8b3cac847c(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9621,7 +9785,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_352ddd8b3cac847c(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9640,7 +9804,7 @@ void _wrap_dist_collective_options_tag_set_cdist_352ddd8b3cac847c(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9653,7 +9817,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_352ddd8b3cac847c(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9665,7 +9829,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9678,7 +9842,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9690,7 +9854,7 @@ void _wrap_dist_collective_options_group_set_cdist_352ddd8b3cac847c(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9703,7 +9867,7 @@ long long _wrap_dist_collective_options_group_get_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9715,7 +9879,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9728,7 +9892,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_352ddd8b3cac847c
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9740,7 +9904,7 @@ void _wrap_dist_collective_options_axis_set_cdist_352ddd8b3cac847c(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9753,7 +9917,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_352ddd8b3cac847c(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9765,7 +9929,7 @@ void _wrap_dist_collective_options_planned_set_cdist_352ddd8b3cac847c(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9778,7 +9942,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_352ddd8b3cac847c(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9790,7 +9954,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9803,7 +9967,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9815,7 +9979,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9828,7 +9992,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9840,7 +10004,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_352ddd8b3cac847c(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9853,7 +10017,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_352ddd8b3cac847c(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9865,7 +10029,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_352ddd8b3cac84
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9878,7 +10042,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_352ddd8b3
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_352ddd8b3cac847c() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_6d19de9815205af9() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9889,7 +10053,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9899,7 +10063,7 @@ void _wrap_delete_dist_collective_options_cdist_352ddd8b3cac847c(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9913,7 +10077,7 @@ void _wrap_dist_collective_options_set_weights_cdist_352ddd8b3cac847c(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9925,7 +10089,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_352ddd8b3cac847c(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9939,7 +10103,7 @@ void _wrap_dist_collective_options_set_splits_cdist_352ddd8b3cac847c(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9949,7 +10113,7 @@ void _wrap_dist_collective_options_begin_work_cdist_352ddd8b3cac847c(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_352ddd8b3cac847c(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -9962,7 +10126,7 @@ long long _wrap_dist_collective_options_work_cdist_352ddd8b3cac847c(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9985,7 +10149,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, in
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_all_reduce(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  result = (dist_status)dist_all_reduce(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -9999,7 +10163,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10024,7 +10188,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0
   arg6 = (size_t)_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
   
-  result = (dist_status)dist_reduce_to_root(arg1,arg2,arg3,(dist_tensor const *)arg4,arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  result = (dist_status)dist_reduce_to_root(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10038,7 +10202,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10061,7 +10225,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_reduce_scatter(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  result = (dist_status)dist_reduce_scatter(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10075,7 +10239,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10096,7 +10260,7 @@ _gostring_ _wrap_dist_all_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, _g
   arg4 = (size_t)_swig_go_3; 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
-  result = (dist_status)dist_all_gather(arg1,(dist_tensor const *)arg2,arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
+  result = (dist_status)dist_all_gather(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10110,7 +10274,7 @@ _gostring_ _wrap_dist_all_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10133,7 +10297,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_gather_to_root(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  result = (dist_status)dist_gather_to_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10147,7 +10311,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10170,7 +10334,7 @@ _gostring_ _wrap_dist_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, int
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_broadcast(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  result = (dist_status)dist_broadcast(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10184,7 +10348,7 @@ _gostring_ _wrap_dist_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10207,7 +10371,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(long long _swig_g
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_scatter_from_root(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  result = (dist_status)dist_scatter_from_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10221,7 +10385,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10242,7 +10406,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_352ddd8b3cac847c(long long _swig_go_0, _g
   arg4 = (size_t)_swig_go_3; 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
-  result = (dist_status)dist_all_to_all(arg1,(dist_tensor const *)arg2,arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
+  result = (dist_status)dist_all_to_all(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10256,7 +10420,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_352ddd8b3cac847c(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10281,7 +10445,7 @@ _gostring_ _wrap_dist_scan_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _s
   arg6 = (size_t)_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
   
-  result = (dist_status)dist_scan(arg1,arg2,arg3,(dist_tensor const *)arg4,arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  result = (dist_status)dist_scan(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10295,7 +10459,7 @@ _gostring_ _wrap_dist_scan_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10320,7 +10484,7 @@ _gostring_ _wrap_dist_permute_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo
   arg6 = (size_t)_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
   
-  result = (dist_status)dist_permute(arg1,arg2,arg3,(dist_tensor const *)arg4,arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  result = (dist_status)dist_permute(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10334,7 +10498,7 @@ _gostring_ _wrap_dist_permute_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_6d19de9815205af9(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -10357,7 +10521,7 @@ _gostring_ _wrap_dist_barrier_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10386,7 +10550,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -10413,7 +10577,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -10440,7 +10604,7 @@ _gostring_ _wrap_dist_group_create_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10461,7 +10625,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10474,7 +10638,7 @@ intgo _wrap_dist_group_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -10489,7 +10653,7 @@ intgo _wrap_dist_group_rank_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10501,7 +10665,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_352ddd8b3cac847c(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10514,7 +10678,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_352ddd8b3cac847c
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10526,7 +10690,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_352ddd8b3cac847c(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10539,7 +10703,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_352ddd8b3cac
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10551,7 +10715,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10564,7 +10728,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_352ddd8b3cac847c
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10576,7 +10740,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10589,7 +10753,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_352ddd8b3cac847c(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_352ddd8b3cac847c() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_6d19de9815205af9() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10600,7 +10764,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_352ddd8b3
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10610,7 +10774,7 @@ void _wrap_delete_dist_communication_options_cdist_352ddd8b3cac847c(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10635,7 +10799,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -10647,7 +10811,7 @@ void _wrap_dist_apply_options_kind_set_cdist_352ddd8b3cac847c(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10660,7 +10824,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_352ddd8b3cac847c(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10672,7 +10836,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_352ddd8b3cac847c(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10685,7 +10849,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_352ddd8b3cac847c(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10697,7 +10861,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_352ddd8b3cac847c(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10710,7 +10874,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_352ddd8b3cac847c(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10722,7 +10886,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_352ddd8b3cac847c(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10735,7 +10899,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_352ddd8b3cac847c(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_352ddd8b3cac847c() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_6d19de9815205af9() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10746,7 +10910,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10756,7 +10920,7 @@ void _wrap_delete_dist_apply_options_cdist_352ddd8b3cac847c(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10772,7 +10936,7 @@ void _wrap_dist_apply_options_set_states_cdist_352ddd8b3cac847c(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10784,7 +10948,7 @@ void _wrap_dist_apply_options_set_function_cdist_352ddd8b3cac847c(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10794,7 +10958,7 @@ void _wrap_dist_apply_options_want_norm_cdist_352ddd8b3cac847c(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_352ddd8b3cac847c(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10807,7 +10971,7 @@ double _wrap_dist_apply_options_norm_cdist_352ddd8b3cac847c(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10832,7 +10996,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(long long _swig_go_0, 
   arg6 = *(dist_apply_options **)&_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
   
-  result = (dist_status)dist_reduce_apply(arg1,arg2,arg3,arg4,SWIG_STD_MOVE(arg5),(dist_apply_options const *)arg6,(dist_collective_options const *)arg7);
+  result = (dist_status)dist_reduce_apply(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_apply_options const *)arg6,(dist_collective_options const *)arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10846,7 +11010,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_352ddd8b3cac847c(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -10872,7 +11036,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_352ddd8b3cac847c(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10895,7 +11059,7 @@ _gostring_ _wrap_dist_work_test_cdist_352ddd8b3cac847c(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10918,7 +11082,7 @@ _gostring_ _wrap_dist_work_wait_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -10945,7 +11109,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10966,7 +11130,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -10976,7 +11140,7 @@ void _wrap_dist_work_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10997,7 +11161,7 @@ _gostring_ _wrap_dist_work_start_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11020,7 +11184,7 @@ _gostring_ _wrap_dist_work_ready_cdist_352ddd8b3cac847c(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -11032,7 +11196,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -11044,7 +11208,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11056,7 +11220,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11069,7 +11233,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11081,7 +11245,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_352ddd8b3cac847c(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11094,7 +11258,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11106,7 +11270,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_352ddd8b3cac847c(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11119,7 +11283,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_352ddd8b3cac847c(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11131,7 +11295,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_352ddd8b3cac847c(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11144,7 +11308,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11156,7 +11320,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_352ddd8b3cac847c(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11169,7 +11333,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_352ddd8b3cac847c() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_6d19de9815205af9() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -11180,7 +11344,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_352ddd8b3cac847c(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -11190,7 +11354,7 @@ void _wrap_delete_dist_instances_options_cdist_352ddd8b3cac847c(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_352ddd8b3cac847c(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11206,7 +11370,7 @@ void _wrap_dist_instances_options_set_functions_cdist_352ddd8b3cac847c(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_6d19de9815205af9(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -11229,7 +11393,7 @@ _gostring_ _wrap_dist_instances_open_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11252,7 +11416,7 @@ _gostring_ _wrap_dist_instances_close_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -11275,7 +11439,7 @@ _gostring_ _wrap_dist_serve_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11288,7 +11452,7 @@ long long _wrap_dist_instance_state_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11309,20 +11473,124 @@ _gostring_ _wrap_dist_replica_check_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_work_user_data_cdist_352ddd8b3cac847c(long long _swig_go_0) {
-  dist_work *arg1 = (dist_work *) 0 ;
+_gostring_ _wrap_dist_request_test_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
+  dist_request *arg1 = (dist_request *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_request_test(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_request_wait_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+  dist_request *arg1 = (dist_request *) 0 ;
+  int64_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (dist_status)dist_request_wait(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_request_wait_any_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_request **arg1 = (dist_request **) 0 ;
+  size_t arg2 ;
+  int64_t arg3 ;
+  size_t *arg4 = (size_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_request **)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (size_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_request_wait_any((dist_request *const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_request_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_request *arg1 = (dist_request *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_request_cancel(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_request_user_data_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_request *arg1 = (dist_request *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
   
-  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
   
-  result = (void *)dist_work_user_data((dist_work const *)arg1);
+  result = (void *)dist_request_user_data((dist_request const *)arg1);
   _swig_go_result = dist_swig::number(result); 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+void _wrap_dist_request_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_request *arg1 = (dist_request *) 0 ;
+  
+  arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_request_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_completions_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -11345,16 +11613,16 @@ _gostring_ _wrap_dist_completions_create_cdist_352ddd8b3cac847c(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
-  dist_work **arg3 = (dist_work **) 0 ;
+  dist_request **arg3 = (dist_request **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int64_t)_swig_go_1; 
-  arg3 = (dist_work **)_swig_go_2; 
+  arg3 = (dist_request **)_swig_go_2; 
   
   result = (dist_status)dist_completions_next(arg1,arg2,arg3);
   
@@ -11370,7 +11638,7 @@ _gostring_ _wrap_dist_completions_next_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11393,7 +11661,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_352ddd8b3cac847c(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -11403,7 +11671,7 @@ void _wrap_dist_completions_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11415,7 +11683,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_352ddd8b3cac847c(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11428,7 +11696,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_352ddd8b3cac847c(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11440,7 +11708,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_352ddd8b3cac847c(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11453,7 +11721,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11465,7 +11733,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_352ddd8b3cac847c(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11478,7 +11746,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11490,7 +11758,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_352ddd8b3cac847c(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11503,7 +11771,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_352ddd8b3cac847c(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11515,7 +11783,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_352ddd8b3cac847c(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11528,7 +11796,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_352ddd8b3cac847c(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11540,7 +11808,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_352ddd8b3cac847c(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11553,7 +11821,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_352ddd8b3cac847c(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_352ddd8b3cac847c() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_6d19de9815205af9() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11564,7 +11832,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11574,7 +11842,7 @@ void _wrap_delete_dist_batcher_options_cdist_352ddd8b3cac847c(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11588,7 +11856,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_352ddd8b3cac847c(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_352ddd8b3cac847c(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11598,7 +11866,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_352ddd8b3cac847c(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11628,7 +11896,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11642,7 +11910,7 @@ void _wrap_dist_batcher_count_cdist_352ddd8b3cac847c(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11663,7 +11931,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11676,7 +11944,7 @@ long long _wrap_dist_batch_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11689,7 +11957,7 @@ long long _wrap_dist_batch_bucket_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11704,7 +11972,7 @@ long long _wrap_dist_batch_user_data_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11719,7 +11987,7 @@ long long _wrap_dist_batch_state_cdist_352ddd8b3cac847c(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11733,7 +12001,7 @@ void _wrap_dist_batch_set_state_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11756,7 +12024,7 @@ _gostring_ _wrap_dist_batch_check_cdist_352ddd8b3cac847c(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11781,7 +12049,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_352ddd8b3cac847c(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -11795,18 +12063,18 @@ void _wrap_dist_batch_end_cdist_352ddd8b3cac847c(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_work_take_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
-  dist_work *arg1 = (dist_work *) 0 ;
+_gostring_ _wrap_dist_request_take_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int64_t)_swig_go_1; 
   arg3 = (void **)_swig_go_2; 
   
-  result = (dist_status)dist_work_take(arg1,arg2,arg3);
+  result = (dist_status)dist_request_take(arg1,arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -11820,7 +12088,7 @@ _gostring_ _wrap_dist_work_take_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_352ddd8b3cac847c(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -11843,7 +12111,7 @@ _gostring_ _wrap_dist_versions_create_cdist_352ddd8b3cac847c(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -11872,7 +12140,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -11899,7 +12167,7 @@ _gostring_ _wrap_dist_replica_version_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11912,7 +12180,7 @@ long long _wrap_dist_versions_latest_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -11937,7 +12205,7 @@ _gostring_ _wrap_dist_versions_await_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -11947,7 +12215,7 @@ void _wrap_dist_versions_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11975,7 +12243,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12008,7 +12276,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12035,7 +12303,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_352ddd8b3cac847c(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12062,7 +12330,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_352ddd8b3cac847c(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12089,7 +12357,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12116,7 +12384,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12152,7 +12420,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12175,7 +12443,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12198,7 +12466,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_352ddd8b3cac847c(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12226,7 +12494,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -12239,7 +12507,7 @@ long long _wrap_dist_value_retain_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -12249,7 +12517,7 @@ void _wrap_dist_value_release_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12262,7 +12530,7 @@ intgo _wrap_dist_value_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12275,7 +12543,7 @@ long long _wrap_dist_value_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -12290,7 +12558,7 @@ long long _wrap_dist_value_item_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12305,7 +12573,7 @@ _gostring_ _wrap_dist_value_key_cdist_352ddd8b3cac847c(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12325,7 +12593,7 @@ long long _wrap_dist_value_get_cdist_352ddd8b3cac847c(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -12361,7 +12629,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12374,7 +12642,7 @@ long long _wrap_dist_value_variable_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12404,7 +12672,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12432,7 +12700,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12461,7 +12729,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_352ddd8b3cac847c(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12474,7 +12742,7 @@ _gostring_ _wrap_dist_value_text_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -12487,7 +12755,7 @@ long long _wrap_dist_value_object_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_352ddd8b3cac847c(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_6d19de9815205af9(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12512,7 +12780,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_352ddd8b3cac847c(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_6d19de9815205af9(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -12535,7 +12803,36 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+long long _wrap_dist_dtype_size_cdist_6d19de9815205af9(intgo _swig_go_0) {
+  dist_dtype arg1 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_dtype)_swig_go_0; 
+  
+  result = dist_dtype_size(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_tensor_num_elements_cdist_6d19de9815205af9(_goslice_ _swig_go_0) {
+  dist_tensor *arg1 = (dist_tensor *) 0 ;
+  dist_swig::Tensors tensors1 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  
+  arg1 = tensors1.unpack((const int64_t *)_swig_go_0.array, (size_t)_swig_go_0.len);
+  
+  
+  result = (int64_t)dist_tensor_num_elements((dist_tensor const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_variable_options_aggregation_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12547,7 +12844,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_352ddd8b3cac847c(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12560,7 +12857,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_352ddd8b3cac847c(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12579,7 +12876,7 @@ void _wrap_dist_variable_options_name_set_cdist_352ddd8b3cac847c(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12592,7 +12889,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_352ddd8b3cac847c(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12604,7 +12901,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12617,7 +12914,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12629,7 +12926,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_352ddd8b3cac847c(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12642,7 +12939,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_352ddd8b3cac847c(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12654,7 +12951,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_352ddd8b3cac847c(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12667,7 +12964,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_352ddd8b3cac847c(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_352ddd8b3cac847c() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_6d19de9815205af9() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -12678,7 +12975,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_352ddd8b3cac847c() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -12688,7 +12985,7 @@ void _wrap_delete_dist_variable_options_cdist_352ddd8b3cac847c(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_352ddd8b3cac847c(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -12700,7 +12997,7 @@ void _wrap_dist_variable_options_set_initial_cdist_352ddd8b3cac847c(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -12730,7 +13027,7 @@ _gostring_ _wrap_dist_variable_create_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -12740,7 +13037,7 @@ void _wrap_dist_variable_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12753,7 +13050,7 @@ _gostring_ _wrap_dist_variable_name_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12766,7 +13063,7 @@ intgo _wrap_dist_variable_num_copies_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12804,7 +13101,7 @@ _gostring_ _wrap_dist_variable_component_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12829,7 +13126,7 @@ _gostring_ _wrap_dist_variable_read_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12856,7 +13153,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12881,7 +13178,7 @@ _gostring_ _wrap_dist_replica_read_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -12913,7 +13210,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12950,7 +13247,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12963,7 +13260,7 @@ _gostring_ _wrap_dist_variable_class_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12976,7 +13273,7 @@ intgo _wrap_dist_variable_synchronization_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12989,7 +13286,7 @@ intgo _wrap_dist_variable_aggregation_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13002,7 +13299,7 @@ intgo _wrap_dist_variable_trainable_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -13017,7 +13314,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13051,32 +13348,7 @@ _gostring_ _wrap_dist_variable_device_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  int32_t *arg3 = (int32_t *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t *)_swig_go_2; 
-  
-  result = (dist_status)dist_variable_created_in_scope(arg1,(dist_value const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_variable_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13103,7 +13375,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13132,7 +13404,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13161,7 +13433,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13192,7 +13464,7 @@ _gostring_ _wrap_dist_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13223,7 +13495,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_352ddd8b3cac847c(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13256,7 +13528,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13283,7 +13555,7 @@ _gostring_ _wrap_dist_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -13313,7 +13585,7 @@ _gostring_ _wrap_dist_update_cdist_352ddd8b3cac847c(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_352ddd8b3cac847c(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_6d19de9815205af9(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -13325,7 +13597,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_352ddd8b3cac847c(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_352ddd8b3cac847c(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_6d19de9815205af9(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13338,7 +13610,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_352ddd8b3cac847c(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_352ddd8b3cac847c() {
+dist_update_options *_wrap_new_dist_update_options_cdist_6d19de9815205af9() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -13349,7 +13621,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_352ddd8b3cac847c(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_6d19de9815205af9(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -13359,7 +13631,7 @@ void _wrap_delete_dist_update_options_cdist_352ddd8b3cac847c(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13395,7 +13667,7 @@ _gostring_ _wrap_dist_replica_update_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_strategy_local_results_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13406,7 +13678,7 @@ _gostring_ _wrap_dist_local_results_cdist_352ddd8b3cac847c(long long _swig_go_0,
   arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
   arg3 = (dist_value **)_swig_go_2; 
   
-  result = (dist_status)dist_local_results(arg1,arg2,arg3);
+  result = (dist_status)dist_strategy_local_results(arg1,arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -13420,7 +13692,7 @@ _gostring_ _wrap_dist_local_results_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13447,7 +13719,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_6d19de9815205af9(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13475,7 +13747,7 @@ _gostring_ _wrap_dist_destination_device_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13511,7 +13783,7 @@ _gostring_ _wrap_dist_update_values_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13545,134 +13817,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-long long _wrap_dist_value_container_cdist_352ddd8b3cac847c(long long _swig_go_0) {
-  dist_value *arg1 = (dist_value *) 0 ;
-  dist_variable *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_variable *)dist_value_container((dist_value const *)arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_reduce_op arg2 ;
-  dist_value *arg3 = (dist_value *) 0 ;
-  dist_destination *arg4 = (dist_destination *) 0 ;
-  dist_value **arg5 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_reduce_op)_swig_go_1; 
-  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
-  arg4 = *(dist_destination **)&_swig_go_3; 
-  arg5 = (dist_value **)_swig_go_4; 
-  
-  result = (dist_status)dist_cross_device_reduce(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_reduce_op arg2 ;
-  dist_value **arg3 = (dist_value **) 0 ;
-  dist_destination *arg4 = (dist_destination *) 0 ;
-  size_t arg5 ;
-  dist_value **arg6 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_reduce_op)_swig_go_1; 
-  arg3 = (dist_value **)_swig_go_2.array; 
-  arg4 = *(dist_destination **)&_swig_go_3; 
-  arg5 = (size_t)_swig_go_4; 
-  arg6 = (dist_value **)_swig_go_5.array; 
-  
-  result = (dist_status)dist_cross_device_batch_reduce(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  dist_destination *arg3 = (dist_destination *) 0 ;
-  dist_value **arg4 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  arg3 = *(dist_destination **)&_swig_go_2; 
-  arg4 = (dist_value **)_swig_go_3; 
-  
-  result = (dist_status)dist_cross_device_broadcast(arg1,arg2,(dist_destination const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_gather_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  int32_t arg3 ;
-  dist_value **arg4 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (dist_value **)_swig_go_3; 
-  
-  result = (dist_status)dist_cross_device_gather(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_352ddd8b3cac847c(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_6d19de9815205af9(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -13695,245 +13840,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_352ddd8b3cac847c(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->kind = arg2;
-  
-}
-
-
-intgo _wrap_dist_cross_device_options_kind_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->kind);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_options_num_packs_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_packs = arg2;
-  
-}
-
-
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_packs);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  char *arg2 = (char *) 0 ;
-  std::string text2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  
-  {
-    arg1->reduce_to_device = dist_swig::keep(arg1, arg2); 
-  }
-  
-  
-}
-
-
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (char *) ((arg1)->reduce_to_device);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  size_t arg2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (size_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->accumulate_element_bytes = arg2;
-  
-}
-
-
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->accumulate_element_bytes);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_options_count_memory_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  dist_cross_device_options_count_memory(arg1);
-  
-}
-
-
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_352ddd8b3cac847c() {
-  dist_cross_device_options *result = 0 ;
-  dist_cross_device_options *_swig_go_result;
-  
-  
-  result = (dist_cross_device_options *)new_dist_cross_device_options();
-  *(dist_cross_device_options **)&_swig_go_result = (dist_cross_device_options *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_cross_device_options_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  delete_dist_cross_device_options(arg1);
-  
-}
-
-
-void _wrap_dist_cross_device_options_set_accumulate_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  dist_cross_device_options_set_accumulate(arg1,arg2);
-  
-}
-
-
-void _wrap_dist_cross_device_options_set_functions_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int32_t arg4 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
-  
-  dist_cross_device_options_set_functions(arg1,arg2,arg3,arg4);
-  
-}
-
-
-_gostring_ _wrap_dist_cross_device_create_cdist_352ddd8b3cac847c(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  dist_cross_device **arg2 = (dist_cross_device **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (dist_cross_device **)_swig_go_1; 
-  
-  result = (dist_status)dist_cross_device_create((dist_cross_device_options const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_cross_device_destroy(arg1);
-  
-}
-
-
-intgo _wrap_dist_cross_device_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_cross_device_kind((dist_cross_device const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_cross_device_num_packs_cdist_352ddd8b3cac847c(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_cross_device_num_packs((dist_cross_device const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_device_cdist_352ddd8b3cac847c(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (char *)dist_cross_device_device((dist_cross_device const *)arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13945,7 +13852,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_352ddd8b3cac847c(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13958,7 +13865,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13970,7 +13877,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13983,7 +13890,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13995,7 +13902,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_352ddd8b3cac847c(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14008,7 +13915,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_352ddd8b3cac847c(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14020,7 +13927,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_352ddd8b3cac847c(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14033,7 +13940,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_352ddd8b3cac847c(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -14045,7 +13952,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_352ddd8b3cac847c(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -14058,7 +13965,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_352ddd8b3cac847c(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14070,7 +13977,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_352ddd8b3cac847c(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14083,7 +13990,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_352ddd8b3cac847c(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14095,7 +14002,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_352ddd8b3cac847c(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14108,7 +14015,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_352ddd8b3cac847c(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14120,7 +14027,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_352ddd8b3cac847c(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14133,7 +14040,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_352ddd8b3cac847c(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14145,7 +14052,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_352ddd8b3cac847c(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14158,7 +14065,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14170,7 +14077,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_352ddd8b3cac847c(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14183,7 +14090,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_352ddd8b3cac847c(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14195,7 +14102,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_352ddd8b3cac847c(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14208,7 +14115,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_352ddd8b3cac847c(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14220,7 +14127,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_352ddd8b3cac847c(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14233,7 +14140,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_352ddd8b3cac847c(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14245,7 +14152,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14258,7 +14165,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14270,7 +14177,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_352ddd8b3cac847c(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14283,7 +14190,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14295,7 +14202,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_352ddd8b3cac84
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14308,7 +14215,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_352ddd8b3cac8
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14320,7 +14227,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_352ddd8b3cac847c(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14333,7 +14240,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_352ddd8b3cac847c() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_6d19de9815205af9() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -14344,7 +14251,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -14354,7 +14261,7 @@ void _wrap_delete_dist_dataset_options_cdist_352ddd8b3cac847c(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_352ddd8b3cac847c(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14368,7 +14275,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_352ddd8b3cac847c(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -14400,7 +14307,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_352ddd8b3cac847c(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14431,7 +14338,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_352ddd8b3cac847c(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14443,7 +14350,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14456,7 +14363,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14468,7 +14375,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_352ddd8b3cac847c(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14481,7 +14388,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14493,7 +14400,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_352ddd8b3cac847c(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14506,7 +14413,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_352ddd8b3cac847c(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_352ddd8b3cac847c() {
+dist_input_context *_wrap_new_dist_input_context_cdist_6d19de9815205af9() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -14517,7 +14424,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -14527,7 +14434,7 @@ void _wrap_delete_dist_input_context_cdist_352ddd8b3cac847c(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_352ddd8b3cac847c(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -14552,7 +14459,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_352ddd8b3cac847
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14582,7 +14489,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_352ddd8b3cac847c(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14592,7 +14499,7 @@ void _wrap_dist_dataset_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14615,7 +14522,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14627,7 +14534,7 @@ void _wrap_dist_position_pass_set_cdist_352ddd8b3cac847c(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14640,7 +14547,7 @@ long long _wrap_dist_position_pass_get_cdist_352ddd8b3cac847c(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14652,7 +14559,7 @@ void _wrap_dist_position_elements_set_cdist_352ddd8b3cac847c(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14665,7 +14572,7 @@ long long _wrap_dist_position_elements_get_cdist_352ddd8b3cac847c(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14677,7 +14584,7 @@ void _wrap_dist_position_examples_set_cdist_352ddd8b3cac847c(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14690,7 +14597,7 @@ long long _wrap_dist_position_examples_get_cdist_352ddd8b3cac847c(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_352ddd8b3cac847c(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14702,7 +14609,7 @@ void _wrap_dist_position_batches_set_cdist_352ddd8b3cac847c(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14715,7 +14622,7 @@ long long _wrap_dist_position_batches_get_cdist_352ddd8b3cac847c(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_352ddd8b3cac847c() {
+dist_position *_wrap_new_dist_position_cdist_6d19de9815205af9() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14726,7 +14633,7 @@ dist_position *_wrap_new_dist_position_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_position_cdist_352ddd8b3cac847c(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14736,7 +14643,7 @@ void _wrap_delete_dist_position_cdist_352ddd8b3cac847c(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_6d19de9815205af9(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14759,7 +14666,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_6d19de9815205af9(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14784,7 +14691,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14807,7 +14714,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14817,7 +14724,7 @@ void _wrap_dist_iterator_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14859,7 +14766,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14890,7 +14797,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_352ddd8b3cac847c(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14913,7 +14820,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14943,7 +14850,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14966,7 +14873,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14989,7 +14896,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_352ddd8b3cac847c(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -15001,7 +14908,7 @@ void _wrap_dist_drift_num_copies_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15014,7 +14921,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_352ddd8b3cac847c(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -15026,7 +14933,7 @@ void _wrap_dist_drift_replica_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15039,7 +14946,7 @@ intgo _wrap_dist_drift_replica_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -15051,7 +14958,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_352ddd8b3cac847c(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15064,7 +14971,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_352ddd8b3cac847c(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -15076,7 +14983,7 @@ void _wrap_dist_drift_element_set_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15089,7 +14996,7 @@ long long _wrap_dist_drift_element_get_cdist_352ddd8b3cac847c(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_352ddd8b3cac847c() {
+dist_drift *_wrap_new_dist_drift_cdist_6d19de9815205af9() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -15100,7 +15007,7 @@ dist_drift *_wrap_new_dist_drift_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -15110,7 +15017,7 @@ void _wrap_delete_dist_drift_cdist_352ddd8b3cac847c(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -15135,7 +15042,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -15167,7 +15074,7 @@ _gostring_ _wrap_dist_metric_create_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15205,7 +15112,7 @@ _gostring_ _wrap_dist_metric_update_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -15230,7 +15137,7 @@ _gostring_ _wrap_dist_metric_result_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -15253,7 +15160,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15266,7 +15173,7 @@ intgo _wrap_dist_metric_kind_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15279,7 +15186,7 @@ _gostring_ _wrap_dist_metric_name_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15292,7 +15199,7 @@ long long _wrap_dist_metric_variable_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -15302,7 +15209,7 @@ void _wrap_dist_metric_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15326,7 +15233,7 @@ _gostring_ _wrap_dist_average_loss_cdist_352ddd8b3cac847c(long long _swig_go_0, 
   arg5 = tensors5.unpack((const int64_t *)_swig_go_4.array, (size_t)_swig_go_4.len);
   
   
-  result = (dist_status)dist_average_loss(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,arg4,arg5);
+  result = (dist_status)dist_average_loss(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,arg4,(dist_tensor const *)arg5);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -15340,7 +15247,7 @@ _gostring_ _wrap_dist_average_loss_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15357,7 +15264,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(long long
   arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
   
   
-  result = (dist_status)dist_scale_regularization_loss(arg1,(dist_tensor const *)arg2,arg3);
+  result = (dist_status)dist_scale_regularization_loss(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -15371,7 +15278,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15392,7 +15299,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15413,7 +15320,51 @@ _gostring_ _wrap_dist_scope_exit_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_get_strategy_cdist_6d19de9815205af9() {
+  dist_strategy *result = 0 ;
+  long long _swig_go_result;
+  
+  
+  result = (dist_strategy *)dist_get_strategy();
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_has_strategy_cdist_6d19de9815205af9() {
+  int32_t result;
+  intgo _swig_go_result;
+  
+  
+  result = (int32_t)dist_has_strategy();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_in_cross_replica_context_cdist_6d19de9815205af9() {
+  int32_t result;
+  intgo _swig_go_result;
+  
+  
+  result = (int32_t)dist_in_cross_replica_context();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_get_replica_cdist_6d19de9815205af9() {
+  dist_replica *result = 0 ;
+  long long _swig_go_result;
+  
+  
+  result = (dist_replica *)dist_get_replica();
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_set_strategy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15434,51 +15385,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_352ddd8b3cac847c(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_352ddd8b3cac847c() {
-  dist_strategy *result = 0 ;
-  long long _swig_go_result;
-  
-  
-  result = (dist_strategy *)dist_get_strategy();
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_has_strategy_cdist_352ddd8b3cac847c() {
-  int32_t result;
-  intgo _swig_go_result;
-  
-  
-  result = (int32_t)dist_has_strategy();
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_in_cross_replica_context_cdist_352ddd8b3cac847c() {
-  int32_t result;
-  intgo _swig_go_result;
-  
-  
-  result = (int32_t)dist_in_cross_replica_context();
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_dist_get_replica_cdist_352ddd8b3cac847c() {
-  dist_replica *result = 0 ;
-  long long _swig_go_result;
-  
-  
-  result = (dist_replica *)dist_get_replica();
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_colocate_enter_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15501,7 +15408,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15522,7 +15429,397 @@ _gostring_ _wrap_dist_colocate_exit_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_variable_created_in_scope(arg1,(dist_value const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_container_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  dist_variable *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_variable *)dist_value_container((dist_value const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_kind_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->kind = arg2;
+  
+}
+
+
+intgo _wrap_dist_cross_device_options_kind_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->kind);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_num_packs_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_packs = arg2;
+  
+}
+
+
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_packs);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->reduce_to_device = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->reduce_to_device);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  size_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (size_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->accumulate_element_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result =  ((arg1)->accumulate_element_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_count_memory_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  dist_cross_device_options_count_memory(arg1);
+  
+}
+
+
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_6d19de9815205af9() {
+  dist_cross_device_options *result = 0 ;
+  dist_cross_device_options *_swig_go_result;
+  
+  
+  result = (dist_cross_device_options *)new_dist_cross_device_options();
+  *(dist_cross_device_options **)&_swig_go_result = (dist_cross_device_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_cross_device_options_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  delete_dist_cross_device_options(arg1);
+  
+}
+
+
+void _wrap_dist_cross_device_options_set_accumulate_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_cross_device_options_set_accumulate(arg1,arg2);
+  
+}
+
+
+void _wrap_dist_cross_device_options_set_functions_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  dist_cross_device_options_set_functions(arg1,arg2,arg3,arg4);
+  
+}
+
+
+_gostring_ _wrap_dist_cross_device_create_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  dist_cross_device **arg2 = (dist_cross_device **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (dist_cross_device **)_swig_go_1; 
+  
+  result = (dist_status)dist_cross_device_create((dist_cross_device_options const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_cross_device_destroy(arg1);
+  
+}
+
+
+intgo _wrap_dist_cross_device_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_cross_device_kind((dist_cross_device const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_cross_device_num_packs_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_cross_device_num_packs((dist_cross_device const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_device_cdist_6d19de9815205af9(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_cross_device_device((dist_cross_device const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_cross_device_reduce(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  size_t arg5 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2.array; 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = (dist_value **)_swig_go_5.array; 
+  
+  result = (dist_status)dist_cross_device_batch_reduce(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_destination *arg3 = (dist_destination *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = *(dist_destination **)&_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_cross_device_broadcast(arg1,arg2,(dist_destination const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_gather_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_cross_device_gather(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_checkpoint_options_sharded_set_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -15534,7 +15831,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_352ddd8b3cac847c(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15547,7 +15844,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_352ddd8b3cac847c(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -15559,7 +15856,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_352ddd8b3cac847c(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15572,7 +15869,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_352ddd8b3cac847c
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_352ddd8b3cac847c() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_6d19de9815205af9() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15583,7 +15880,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15593,7 +15890,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_352ddd8b3cac847c(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15614,7 +15911,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_352ddd8b3cac847c(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15635,7 +15932,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_352ddd8b3cac847c(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15656,7 +15953,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_352ddd8b3cac847c(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15690,7 +15987,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15724,7 +16021,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -15754,7 +16051,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15767,7 +16064,7 @@ long long _wrap_dist_checkpoint_size_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15782,7 +16079,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15825,7 +16122,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15855,7 +16152,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15867,7 +16164,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_352ddd8b3cac847c(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15880,7 +16177,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_352ddd8b3cac847c(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15892,7 +16189,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_352ddd8b3cac847c(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15905,7 +16202,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_352ddd8b3cac847c(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_352ddd8b3cac847c() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_6d19de9815205af9() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -15916,7 +16213,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_352ddd8
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_352ddd8b3cac847c(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -15926,7 +16223,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_352ddd8b3cac847c(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -15958,7 +16255,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_6d19de9815205af9(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15983,7 +16280,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15996,7 +16293,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_352ddd8b3cac847c(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16011,7 +16308,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_352ddd8b3cac847c(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16031,7 +16328,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -16041,7 +16338,7 @@ void _wrap_dist_checkpoint_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -16053,7 +16350,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -16065,7 +16362,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_352ddd8b3cac847c() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_352ddd8b3cac847c() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_6d19de9815205af9() {
   int result;
   intgo _swig_go_result;
   
@@ -16077,7 +16374,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16096,7 +16393,7 @@ void _wrap_dist_preemption_options_path_set_cdist_352ddd8b3cac847c(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16109,7 +16406,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_352ddd8b3cac847c(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -16121,7 +16418,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_352ddd8b3cac847c(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16134,7 +16431,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_352ddd8b3cac847c() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_6d19de9815205af9() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -16145,7 +16442,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -16155,7 +16452,7 @@ void _wrap_delete_dist_preemption_options_cdist_352ddd8b3cac847c(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_352ddd8b3cac847c(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -16169,7 +16466,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_352ddd8b3cac847c(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_6d19de9815205af9(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -16194,7 +16491,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_352ddd8b3cac847c(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16204,7 +16501,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16214,7 +16511,7 @@ void _wrap_dist_preemption_notify_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -16242,7 +16539,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16267,7 +16564,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_352ddd8b3cac847c(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16277,7 +16574,7 @@ void _wrap_dist_preemption_count_run_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16290,7 +16587,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_352ddd8b3cac847c(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16302,7 +16599,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_352ddd8b3cac847c(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16315,7 +16612,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16327,7 +16624,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_352ddd8b3cac847c(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16340,7 +16637,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_352ddd8b3cac847c(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16350,7 +16647,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_352ddd8b3cac847c(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_352ddd8b3cac847c() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_6d19de9815205af9() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -16361,7 +16658,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_352ddd8b3cac847c(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16371,7 +16668,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_352ddd8b3cac847c(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_6d19de9815205af9(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -16408,7 +16705,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_352ddd8b3cac847c(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -16442,7 +16739,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16463,7 +16760,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16476,7 +16773,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16497,7 +16794,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -16509,7 +16806,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16522,7 +16819,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16532,7 +16829,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_352ddd8b3cac847c(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_352ddd8b3cac847c() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_6d19de9815205af9() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -16543,7 +16840,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_352ddd8b3cac847c(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16553,7 +16850,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_352ddd8b3cac847c(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_352ddd8b3cac847c(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_6d19de9815205af9(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16590,7 +16887,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_352ddd8b3cac847c(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16600,7 +16897,7 @@ void _wrap_dist_rpc_client_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16612,7 +16909,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16625,7 +16922,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16637,7 +16934,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_352ddd8b3cac847c(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16650,7 +16947,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_352ddd8b3cac847c(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_352ddd8b3cac847c() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_6d19de9815205af9() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16661,7 +16958,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_352ddd8b3cac847c() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_352ddd8b3cac847c(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16671,7 +16968,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_352ddd8b3cac847c(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16705,7 +17002,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_352ddd8b3cac847c(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16739,7 +17036,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_352ddd8b3cac847c(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_6d19de9815205af9(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16764,7 +17061,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16789,7 +17086,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16802,7 +17099,7 @@ intgo _wrap_dist_remote_value_ready_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16812,7 +17109,7 @@ void _wrap_dist_remote_value_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -16825,7 +17122,7 @@ long long _wrap_dist_remote_value_retain_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16835,7 +17132,7 @@ void _wrap_dist_remote_value_release_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16847,7 +17144,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_352ddd8b3cac847c(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16860,7 +17157,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_352ddd8b3cac847c(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16879,7 +17176,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_352ddd8b3cac847c(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16892,7 +17189,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16904,7 +17201,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_352ddd8b3cac847c(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16917,7 +17214,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_352ddd8b3cac847c(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16929,7 +17226,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16942,7 +17239,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_352ddd8b3cac847c
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16952,7 +17249,7 @@ void _wrap_dist_server_options_count_memory_cdist_352ddd8b3cac847c(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_352ddd8b3cac847c() {
+dist_server_options *_wrap_new_dist_server_options_cdist_6d19de9815205af9() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -16963,7 +17260,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16973,7 +17270,7 @@ void _wrap_delete_dist_server_options_cdist_352ddd8b3cac847c(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17007,7 +17304,7 @@ _gostring_ _wrap_dist_server_create_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_352ddd8b3cac847c(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -17030,7 +17327,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_352ddd8b3cac847c(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -17064,7 +17361,7 @@ _gostring_ _wrap_dist_server_register_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -17099,7 +17396,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_352ddd8b3cac847c(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17120,7 +17417,7 @@ _gostring_ _wrap_dist_server_start_cdist_352ddd8b3cac847c(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17133,7 +17430,7 @@ _gostring_ _wrap_dist_server_target_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17158,7 +17455,7 @@ _gostring_ _wrap_dist_server_join_cdist_352ddd8b3cac847c(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -17168,7 +17465,7 @@ void _wrap_dist_server_stop_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17189,7 +17486,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17202,7 +17499,7 @@ _gostring_ _wrap_dist_closure_name_cdist_352ddd8b3cac847c(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17215,7 +17512,7 @@ long long _wrap_dist_closure_id_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17228,7 +17525,7 @@ intgo _wrap_dist_closure_worker_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17241,7 +17538,7 @@ long long _wrap_dist_closure_cancel_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17275,7 +17572,7 @@ _gostring_ _wrap_dist_closure_read_cdist_352ddd8b3cac847c(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17307,7 +17604,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17339,7 +17636,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17371,7 +17668,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17412,7 +17709,7 @@ _gostring_ _wrap_dist_closure_update_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17442,7 +17739,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17454,7 +17751,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_352ddd8b3cac847c(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17467,7 +17764,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17479,7 +17776,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_352ddd8b3cac84
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17492,7 +17789,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_352ddd8b3cac8
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17504,7 +17801,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_352ddd8b3cac847c(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17517,7 +17814,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17529,7 +17826,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17542,7 +17839,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_352ddd8b3cac847c(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17554,7 +17851,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_352ddd8b3cac847c
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17567,7 +17864,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_352ddd8b3ca
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_352ddd8b3cac847c() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_6d19de9815205af9() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17578,7 +17875,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_352ddd8b3cac8
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17588,7 +17885,7 @@ void _wrap_delete_dist_coordinator_options_cdist_352ddd8b3cac847c(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_352ddd8b3cac847c(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17600,7 +17897,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_352ddd8b3cac847c(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_6d19de9815205af9(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17625,7 +17922,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17635,7 +17932,7 @@ void _wrap_dist_coordinator_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17647,7 +17944,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17660,7 +17957,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_352ddd8b3cac847c(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17679,7 +17976,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_352ddd8b3cac847c(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17692,7 +17989,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_352ddd8b3cac84
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_352ddd8b3cac847c() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_6d19de9815205af9() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -17703,7 +18000,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_352ddd8b3cac8
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -17713,7 +18010,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_352ddd8b3cac847c(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_352ddd8b3cac847c(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17727,7 +18024,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_352ddd8b3cac847c(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17762,7 +18059,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_352ddd8b3cac847c(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17775,7 +18072,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_352ddd8b3cac847c(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -17790,7 +18087,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17835,7 +18132,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -17878,7 +18175,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17912,7 +18209,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17944,7 +18241,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_352ddd8b3cac847c(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17976,7 +18273,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -18008,7 +18305,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -18049,7 +18346,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18077,7 +18374,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -18107,7 +18404,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -18119,7 +18416,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18132,7 +18429,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -18144,7 +18441,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_352ddd8b3cac847c(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -18157,7 +18454,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_352ddd8b3cac847c(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_352ddd8b3cac847c() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_6d19de9815205af9() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -18168,7 +18465,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_352ddd8b3cac847c() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_352ddd8b3cac847c(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -18178,7 +18475,7 @@ void _wrap_delete_dist_schedule_options_cdist_352ddd8b3cac847c(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18212,7 +18509,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_352ddd8b3cac847c(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -18237,7 +18534,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_352ddd8b3cac847c(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -18260,7 +18557,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18297,7 +18594,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_352ddd8b3cac847c(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18309,7 +18606,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_352ddd8b3cac847c(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18322,7 +18619,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_352ddd8b3cac847c(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18334,7 +18631,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18347,7 +18644,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_352ddd8b3cac847c(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18359,7 +18656,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_352ddd8b3cac847c(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18372,7 +18669,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18384,7 +18681,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_352ddd8b3cac847c(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18397,7 +18694,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18409,7 +18706,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_352ddd8b3cac847c(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18422,7 +18719,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18434,7 +18731,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_352ddd8b3cac847c(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18447,7 +18744,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18459,7 +18756,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_352ddd8b3cac847c(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18472,7 +18769,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18484,7 +18781,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_352ddd8b3cac847c(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18497,7 +18794,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18509,7 +18806,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_352ddd8b3cac847c(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18522,7 +18819,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_352ddd8b3cac847c(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18534,7 +18831,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_352ddd8b3cac847c(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18547,7 +18844,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_352ddd8b3cac847c(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18559,7 +18856,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_352ddd8b3cac847c(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18572,7 +18869,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_352ddd8b3cac847c(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18584,7 +18881,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_352ddd8b3cac847c(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18597,7 +18894,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_352ddd8b3cac847c(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18609,7 +18906,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_352ddd8b3cac847c(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18622,7 +18919,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_352ddd8b3cac847c
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_352ddd8b3cac847c() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_6d19de9815205af9() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18633,7 +18930,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_352ddd8b3cac847c(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_352ddd8b3cac847c(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18643,7 +18940,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_352ddd8b3cac847c(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_6d19de9815205af9(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18666,7 +18963,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_352ddd8b3cac847c() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_6d19de9815205af9() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18677,7 +18974,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_352ddd8b3cac847c() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_352ddd8b3cac847c(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_6d19de9815205af9(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18687,7 +18984,7 @@ void _wrap_delete_dist_topology_options_cdist_352ddd8b3cac847c(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18720,7 +19017,7 @@ _gostring_ _wrap_dist_topology_create_cdist_352ddd8b3cac847c(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -18730,7 +19027,7 @@ void _wrap_dist_topology_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18763,7 +19060,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_352ddd8b3cac847c(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -18773,7 +19070,7 @@ void _wrap_dist_device_assignment_destroy_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_352ddd8b3cac847c(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_6d19de9815205af9(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -18796,7 +19093,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_352ddd8b3cac847c(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18809,7 +19106,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18822,7 +19119,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_352ddd8b3cac847c(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18835,7 +19132,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_352ddd8b3cac847c(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18848,7 +19145,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_352ddd8b3cac847c(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18873,7 +19170,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_352ddd8b3cac847c(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18898,7 +19195,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_352ddd8b3cac847c(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18923,7 +19220,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18958,7 +19255,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_352ddd8b3cac847c(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18993,7 +19290,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_352ddd8b3cac847c(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -19024,7 +19321,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_352ddd8b3cac847c(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_352ddd8b3cac847c(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -19047,7 +19344,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_352ddd8b3cac847c(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -19060,7 +19357,7 @@ long long _wrap_dist_device_assignment_topology_cdist_352ddd8b3cac847c(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19073,7 +19370,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_352ddd8b3cac847c(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19086,7 +19383,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_352ddd8b3cac847c(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19113,7 +19410,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_352ddd8b3cac847c(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19150,7 +19447,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_352ddd8b3cac847c(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19187,7 +19484,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_352ddd8b3cac847c(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19199,7 +19496,7 @@ void _wrap_dist_partition_kind_set_cdist_352ddd8b3cac847c(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19212,7 +19509,7 @@ intgo _wrap_dist_partition_kind_get_cdist_352ddd8b3cac847c(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19224,7 +19521,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_352ddd8b3cac847c(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19237,7 +19534,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_352ddd8b3cac847c(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19249,7 +19546,7 @@ void _wrap_dist_partition_logical_device_set_cdist_352ddd8b3cac847c(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19262,7 +19559,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_352ddd8b3cac847c(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19274,7 +19571,7 @@ void _wrap_dist_partition_uneven_set_cdist_352ddd8b3cac847c(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19287,7 +19584,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_352ddd8b3cac847c(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19299,7 +19596,7 @@ void _wrap_dist_partition_spmd_set_cdist_352ddd8b3cac847c(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19312,7 +19609,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_352ddd8b3cac847c(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_352ddd8b3cac847c() {
+dist_partition *_wrap_new_dist_partition_cdist_6d19de9815205af9() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -19323,7 +19620,7 @@ dist_partition *_wrap_new_dist_partition_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -19333,7 +19630,7 @@ void _wrap_delete_dist_partition_cdist_352ddd8b3cac847c(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_6d19de9815205af9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19347,7 +19644,7 @@ void _wrap_dist_partition_set_shape_cdist_352ddd8b3cac847c(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_6d19de9815205af9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19361,7 +19658,7 @@ void _wrap_dist_partition_set_dimensions_cdist_352ddd8b3cac847c(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19382,7 +19679,7 @@ _gostring_ _wrap_dist_partition_check_cdist_352ddd8b3cac847c(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_352ddd8b3cac847c(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_6d19de9815205af9(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -19394,7 +19691,7 @@ void _wrap_dist_split_options_uneven_set_cdist_352ddd8b3cac847c(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_352ddd8b3cac847c(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_6d19de9815205af9(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19407,7 +19704,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_352ddd8b3cac847c(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_352ddd8b3cac847c() {
+dist_split_options *_wrap_new_dist_split_options_cdist_6d19de9815205af9() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -19418,7 +19715,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_352ddd8b3cac847c(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_6d19de9815205af9(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -19428,7 +19725,7 @@ void _wrap_delete_dist_split_options_cdist_352ddd8b3cac847c(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19455,7 +19752,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_352ddd8b3cac847c(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19480,7 +19777,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_352ddd8b3cac847c(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19493,7 +19790,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_352ddd8b3cac847c(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -19506,7 +19803,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_352ddd8b3cac847c(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_6d19de9815205af9(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -19529,7 +19826,7 @@ _gostring_ _wrap_dist_value_partition_cdist_352ddd8b3cac847c(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -19541,7 +19838,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_352ddd8b3cac847c(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19554,7 +19851,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_352ddd8b3cac847c(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19566,7 +19863,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_352ddd8b3cac847c(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19579,7 +19876,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_352ddd8b3cac847c(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_352ddd8b3cac847c() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_6d19de9815205af9() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19590,7 +19887,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19600,7 +19897,7 @@ void _wrap_delete_dist_devices_options_cdist_352ddd8b3cac847c(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_352ddd8b3cac847c(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19612,7 +19909,7 @@ void _wrap_dist_devices_options_add_result_cdist_352ddd8b3cac847c(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19646,7 +19943,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_352ddd8b3cac847c(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_352ddd8b3cac847c(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_6d19de9815205af9(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19659,7 +19956,7 @@ intgo _wrap_dist_device_replica_cdist_352ddd8b3cac847c(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19691,7 +19988,7 @@ _gostring_ _wrap_dist_device_axis_cdist_352ddd8b3cac847c(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -19721,7 +20018,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_352ddd8b3cac847c(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_6d19de9815205af9(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -19733,7 +20030,7 @@ void _wrap_dist_halo_ndim_set_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_6d19de9815205af9(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19746,7 +20043,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_352ddd8b3cac847c() {
+dist_halo *_wrap_new_dist_halo_cdist_6d19de9815205af9() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -19757,7 +20054,7 @@ dist_halo *_wrap_new_dist_halo_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_6d19de9815205af9(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -19767,7 +20064,7 @@ void _wrap_delete_dist_halo_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19781,7 +20078,7 @@ void _wrap_dist_halo_set_parts_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19795,7 +20092,7 @@ void _wrap_dist_halo_set_low_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19809,7 +20106,7 @@ void _wrap_dist_halo_set_high_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -19823,7 +20120,7 @@ void _wrap_dist_halo_set_edges_cdist_352ddd8b3cac847c(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -19844,7 +20141,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(long long _swig_go_0,
   
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
-  result = (dist_status)dist_halo_exchange(arg1,(dist_tensor const *)arg2,(dist_halo const *)arg3,arg4,(dist_collective_options const *)arg5);
+  result = (dist_status)dist_halo_exchange(arg1,(dist_tensor const *)arg2,(dist_halo const *)arg3,(dist_tensor const *)arg4,(dist_collective_options const *)arg5);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -19858,7 +20155,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_352ddd8b3cac847c(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_6d19de9815205af9(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -19881,7 +20178,7 @@ _gostring_ _wrap_dist_reshard_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_
   
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_reshard(arg1,(dist_partition const *)arg2,(dist_partition const *)arg3,(dist_tensor const *)arg4,arg5,(dist_collective_options const *)arg6);
+  result = (dist_status)dist_reshard(arg1,(dist_partition const *)arg2,(dist_partition const *)arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,(dist_collective_options const *)arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -19895,7 +20192,7 @@ _gostring_ _wrap_dist_reshard_cdist_352ddd8b3cac847c(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_352ddd8b3cac847c(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_6d19de9815205af9(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -19924,7 +20221,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_352ddd8b3cac847c(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19944,7 +20241,7 @@ intgo _wrap_fail_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19964,7 +20261,7 @@ intgo _wrap_fail_as_told_cdist_352ddd8b3cac847c(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19989,7 +20286,7 @@ _gostring_ _wrap_rpc_arguments_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_352ddd8b3cac847c(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_6d19de9815205af9(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -20002,7 +20299,7 @@ _gostring_ _wrap_Text_text_cdist_352ddd8b3cac847c(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20025,7 +20322,7 @@ _gostring_ _wrap_Text_explain_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -20048,7 +20345,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_352ddd8b3cac847c(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -20071,7 +20368,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_352ddd8b3cac847c(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -20094,7 +20391,7 @@ _gostring_ _wrap_Text_describe_value_cdist_352ddd8b3cac847c(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -20117,7 +20414,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_352ddd8b3cac847c(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20140,7 +20437,7 @@ _gostring_ _wrap_Text_write_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -20163,7 +20460,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_352ddd8b3cac847c(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -20186,7 +20483,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_352ddd8b3cac847c(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -20216,7 +20513,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_352ddd8b3cac847c(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_352ddd8b3cac847c(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -20239,7 +20536,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_352ddd8b3cac847c(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_352ddd8b3cac847c(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_6d19de9815205af9(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20267,7 +20564,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_352ddd8b3cac847c(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_352ddd8b3cac847c() {
+Text *_wrap_new_Text_cdist_6d19de9815205af9() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -20278,7 +20575,7 @@ Text *_wrap_new_Text_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_Text_cdist_352ddd8b3cac847c(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_6d19de9815205af9(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -20288,7 +20585,7 @@ void _wrap_delete_Text_cdist_352ddd8b3cac847c(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20311,7 +20608,7 @@ _gostring_ _wrap_Stragglers_read_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_6d19de9815205af9(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20324,7 +20621,7 @@ long long _wrap_Stragglers_size_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20339,7 +20636,7 @@ intgo _wrap_Stragglers_collective_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20354,7 +20651,7 @@ intgo _wrap_Stragglers_group_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20369,7 +20666,7 @@ intgo _wrap_Stragglers_replica_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20384,7 +20681,7 @@ intgo _wrap_Stragglers_worker_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20399,7 +20696,7 @@ long long _wrap_Stragglers_rounds_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20414,7 +20711,7 @@ long long _wrap_Stragglers_times_last_cdist_352ddd8b3cac847c(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20429,7 +20726,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_352ddd8b3cac847c(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20444,7 +20741,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_352ddd8b3cac847c(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -20459,7 +20756,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_352ddd8b3cac847c() {
+Stragglers *_wrap_new_Stragglers_cdist_6d19de9815205af9() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -20470,7 +20767,7 @@ Stragglers *_wrap_new_Stragglers_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_6d19de9815205af9(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -20480,7 +20777,7 @@ void _wrap_delete_Stragglers_cdist_352ddd8b3cac847c(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_352ddd8b3cac847c(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_6d19de9815205af9(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20493,7 +20790,7 @@ long long _wrap_Numbers_size_cdist_352ddd8b3cac847c(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20508,7 +20805,7 @@ long long _wrap_Numbers_at_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20520,7 +20817,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_352ddd8b3cac847c(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20532,7 +20829,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_352ddd8b3cac847c(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20544,7 +20841,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_352ddd8b3cac847c(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20556,7 +20853,7 @@ void _wrap_Numbers_topology_serialized_cdist_352ddd8b3cac847c(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20568,7 +20865,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_352ddd8b3cac847c(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20595,7 +20892,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_352ddd8b3cac847c(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20622,7 +20919,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_352ddd8b3cac847
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_6d19de9815205af9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20634,7 +20931,7 @@ void _wrap_Numbers_partition_shape_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_6d19de9815205af9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20646,7 +20943,7 @@ void _wrap_Numbers_partition_dimensions_cdist_352ddd8b3cac847c(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_6d19de9815205af9(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20671,7 +20968,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_352ddd8b3cac847c(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -20711,7 +21008,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_352ddd8b3cac847c(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_352ddd8b3cac847c(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -20734,7 +21031,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_352ddd8b3cac847c(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_352ddd8b3cac847c() {
+Numbers *_wrap_new_Numbers_cdist_6d19de9815205af9() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -20745,7 +21042,7 @@ Numbers *_wrap_new_Numbers_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_Numbers_cdist_352ddd8b3cac847c(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_6d19de9815205af9(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -20755,7 +21052,7 @@ void _wrap_delete_Numbers_cdist_352ddd8b3cac847c(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_352ddd8b3cac847c(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -20780,7 +21077,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_352ddd8b3cac847c(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -20811,7 +21108,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_352ddd8b3cac847c(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -20838,7 +21135,7 @@ void _wrap_tensor_at_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -20852,7 +21149,7 @@ void _wrap_set_number_at_cdist_352ddd8b3cac847c(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_352ddd8b3cac847c(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_6d19de9815205af9(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -20873,7 +21170,7 @@ void _wrap_Destinations_add_cdist_352ddd8b3cac847c(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_352ddd8b3cac847c(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_6d19de9815205af9(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -20886,7 +21183,7 @@ dist_destination *_wrap_Destinations_get_cdist_352ddd8b3cac847c(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_352ddd8b3cac847c() {
+Destinations *_wrap_new_Destinations_cdist_6d19de9815205af9() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -20897,7 +21194,7 @@ Destinations *_wrap_new_Destinations_cdist_352ddd8b3cac847c() {
 }
 
 
-void _wrap_delete_Destinations_cdist_352ddd8b3cac847c(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_6d19de9815205af9(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -20907,7 +21204,7 @@ void _wrap_delete_Destinations_cdist_352ddd8b3cac847c(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20945,7 +21242,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_352ddd8b3cac847c(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -20983,7 +21280,7 @@ _gostring_ _wrap_quick_broadcast_cdist_352ddd8b3cac847c(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_352ddd8b3cac847c(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -21011,7 +21308,7 @@ _gostring_ _wrap_run_until_cdist_352ddd8b3cac847c(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_352ddd8b3cac847c(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

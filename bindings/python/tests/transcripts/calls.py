@@ -176,10 +176,7 @@ def iterator_create(g):
 
 
 def iterator_next(g):
-    try:
-        return next(g.needed("iterator"))
-    except StopIteration:
-        raise libdist.OutOfRange(g.end_text) from None
+    return next(g.needed("iterator"), None)
 
 
 def communication(g, prefix):
@@ -354,7 +351,7 @@ CALLS = {
     "update_values": update_values,
     "replica_update": replica_update,
     "value_container": lambda g: libdist.get_strategy().value_container(g.object("value")),
-    "local_results": lambda g: g.needed("strategy").local_results(g.object("value")),
+    "strategy_local_results": lambda g: g.needed("strategy").local_results(g.object("value")),
     "dataset_create_from_tensors": from_tensors,
     "dataset_create_from_callback": from_callback,
     "dataset_create_from_files": from_files,

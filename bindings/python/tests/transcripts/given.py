@@ -19,7 +19,6 @@ class Given:
 
     def __init__(self, player, line):
         self.player, self.fields = player, line.given
-        self.end_text = text_of(line.answered["error"]) if "t:" in line.answered.get("error", "") else ""
 
     def has(self, key):
         return self.fields.get(key, "-") != "-"

@@ -62,14 +62,11 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
         if (ahead != null) {
             return taken();
         }
-        try {
-            return call(DistModule::dist_iterator_next);
-        } catch (DistException e) {
-            if (e.status() == Status.OUT_OF_RANGE) {
-                throw new NoSuchElementException(e.getMessage(), e);
-            }
-            throw e;
+        Value batch = call(DistModule::dist_iterator_next);
+        if (batch == null) {
+            throw new NoSuchElementException("the pass has ended");
         }
+        return batch;
     }
 
     /** Returns the next batch, or an empty Optional if the pass has ended. */

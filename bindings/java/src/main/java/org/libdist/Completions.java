@@ -48,11 +48,11 @@ final class Completions {
         if (out[0] == 0) {
             return false;
         }
-        Target target = Upcalls.known(DistModule.dist_work_user_data(out[0]));
+        Target target = Upcalls.known(DistModule.dist_request_user_data(out[0]));
         if (target != null) {
             ((Request.Call<?>) target).arrived(out[0]);
         } else { // an item that has come once more after its end
-            DistModule.dist_work_destroy(out[0]);
+            DistModule.dist_request_destroy(out[0]);
         }
         return true;
     }

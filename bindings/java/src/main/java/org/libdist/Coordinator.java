@@ -282,9 +282,9 @@ public final class Coordinator extends NativeObject {
         return new RemoteValue(out[0], this);
     }
 
-    /** Same as {@link #join(Duration)}, with the coordinator's timeout. */
+    /** Same as {@link #join(Duration)}, without a timeout. */
     public void join() {
-        join(Duration.ZERO);
+        join(Duration.ofNanos(Durations.NO_TIMEOUT_NANOS));
     }
 
     /**

@@ -137,7 +137,7 @@ public abstract class CrossReplica extends NativeObject {
     public Value localResults(Value value) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_local_results(uses.of(this), uses.of(value, "value"), out);
+            DistModule.dist_strategy_local_results(uses.of(this), uses.of(value, "value"), out);
             return Value.taken(out[0]);
         }
     }

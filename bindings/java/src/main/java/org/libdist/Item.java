@@ -94,7 +94,7 @@ public final class Item<R> extends Request<Void> {
 
         private Object takeNative() {
             long[] out = new long[1];
-            DistModule.dist_work_take(work(), 0, out);
+            DistModule.dist_request_take(work(), 0, out);
             Object result = Held.of(out[0]);
             Upcalls.unregister(out[0]);
             return result;
@@ -110,7 +110,7 @@ public final class Item<R> extends Request<Void> {
                         left.add(result);
                     }
                 } else { // results, or it has come once more after its end
-                    DistModule.dist_work_destroy(arrived);
+                    DistModule.dist_request_destroy(arrived);
                     notifyAll();
                 }
             }

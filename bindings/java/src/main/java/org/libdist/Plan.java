@@ -60,12 +60,12 @@ public final class Plan extends NativeObject {
 
     /** Waits until the round has completed, up to the timeout in the collective's options. */
     public void await() {
-        await(Duration.ZERO);
+        await(Duration.ofNanos(Durations.NO_TIMEOUT_NANOS));
     }
 
     /**
-     * Same as {@link #await()}, with a timeout: zero selects that of the options, and a negative value means
-     * no limit.
+     * Same as {@link #await()}, with a timeout. Zero does not wait, and a negative value means no limit. If the timeout
+     * expires, this call fails with DEADLINE_EXCEEDED, and the round continues.
      */
     public void await(Duration timeout) {
         ask(handle -> {

@@ -128,7 +128,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
      */
     public void parallelFor(long begin, long end, long grain, RangeFunction fn) {
         Objects.requireNonNull(fn, "fn");
-        long replica = active("dist_parallel_for");
+        long replica = active("dist_replica_parallel_for");
         Target target = new Target() {
             @Override
             void loop(long from, long to) {
@@ -136,7 +136,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
             }
         };
         Calls.<RuntimeException>run(
-                target, (uses, token) -> DistModule.dist_parallel_for(replica, begin, end, grain, token));
+                target, (uses, token) -> DistModule.dist_replica_parallel_for(replica, begin, end, grain, token));
     }
 
     /**

@@ -99,14 +99,14 @@ public class Request<T> extends CompletableFuture<T> {
         @Override
         public synchronized void cancel(String reason) {
             if (work != 0) {
-                DistModule.dist_work_cancel(work);
+                DistModule.dist_request_cancel(work);
             }
         }
 
         final boolean hasEnded() {
             int[] out = new int[1];
             try {
-                DistModule.dist_work_test(work, out);
+                DistModule.dist_request_test(work, out);
             } catch (DistException e) { // how it has failed
                 return true;
             }
@@ -156,8 +156,8 @@ public class Request<T> extends CompletableFuture<T> {
             Throwable failure;
             synchronized (this) {
                 failure = failureOf(arrived);
-                DistModule.dist_work_destroy(arrived);
-                DistModule.dist_work_destroy(work);
+                DistModule.dist_request_destroy(arrived);
+                DistModule.dist_request_destroy(work);
                 work = 0;
             }
             settle();
@@ -183,7 +183,7 @@ public class Request<T> extends CompletableFuture<T> {
 
         private Throwable failureOf(long arrived) {
             try {
-                DistModule.dist_work_wait(arrived, 0);
+                DistModule.dist_request_wait(arrived, 0);
                 return null;
             } catch (DistException report) {
                 return thrown != null && !isTold(thrown) ? thrown : explained(cause(report));

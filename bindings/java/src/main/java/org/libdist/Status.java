@@ -27,7 +27,7 @@ public enum Status {
     FAILED_PRECONDITION(9),
     /** A peer failed first; the report names it. */
     ABORTED(10),
-    /** Past the end: the dataset has no more batches. */
+    /** Past the end: a source or a file has no more elements. */
     OUT_OF_RANGE(11),
     /** Not supported by this strategy, dtype or build. */
     UNIMPLEMENTED(12),

@@ -19,30 +19,27 @@ final class Words {
             + "|\\bDIST_(?<constant>[A-Z0-9_]*)(?:\\.\\.\\.)?"
             + "|\\bNULL\\b"
             + "|\\bdestroy(?= (?:it|them) first\\b)"
-            + "|(?<=[a-z])(?<arrow>->)(?=[a-z])"
+            + "|(?<group>(?<=\\boptions)->(?:cpu|host|mesh|worker)(?=->))|(?<=[a-z])(?<arrow>->)(?=[a-z])"
             + "|\\b(?<field>[a-z]+(?:_[a-z0-9]+)+)\\b");
 
     /** Functions that are not `Class.method` by their own names. */
     private static final Map<String, String> FUNCTIONS = Map.ofEntries(Map.entry("run", "Strategy.run"),
             Map.entry("run_values", "Strategy.runValues"), Map.entry("submit", "Strategy.submit"), Map.entry("batcher_create", "Strategy.batcher"),
-            Map.entry("batcher_count", "Batcher.numWaiting"), Map.entry("work_take", "Item.take"),
+            Map.entry("batcher_count", "Batcher.numWaiting"), Map.entry("request_take", "Item.take"),
             Map.entry("versions_create", "new Versions"), Map.entry("versions_destroy", "Versions.close"),
             Map.entry("serve", "Strategy.serve"), Map.entry("instances_open", "Strategy.openInstances"),
             Map.entry("instances_close", "Strategy.closeInstances"), Map.entry("strategy_create", "new Strategy"),
             Map.entry("replica_enter", "Strategy.enter"), Map.entry("set_strategy", "Strategy.setCurrent"),
             Map.entry("get_strategy", "Strategy.current"), Map.entry("has_strategy", "Strategy.hasCurrent"),
             Map.entry("in_cross_replica_context", "Strategy.inCrossReplicaContext"),
-            Map.entry("get_replica", "Replica.current"), Map.entry("explain", "Strategy.explain"),
-            Map.entry("write_trace", "Strategy.writeTrace"),
-            Map.entry("write_metrics", "Strategy.writeMetrics"),
-            Map.entry("stragglers", "Strategy.stragglers"), Map.entry("scope_enter", "Strategy.scope"),
+            Map.entry("get_replica", "Replica.current"), Map.entry("scope_enter", "Strategy.scope"),
             Map.entry("scope_exit", "Scope.close"), Map.entry("colocate_enter", "Strategy.colocate"),
             Map.entry("colocate_exit", "Scope.close"), Map.entry("reduce", "Strategy.reduce"),
             Map.entry("reduce_to", "Strategy.reduceTo"),
             Map.entry("batch_reduce_to", "Strategy.batchReduceTo"),
             Map.entry("broadcast_to", "Strategy.broadcastTo"), Map.entry("gather", "Strategy.gather"),
             Map.entry("destination_device", "Strategy.destinationDevice"),
-            Map.entry("local_results", "Strategy.localResults"), Map.entry("update", "Strategy.update"),
+            Map.entry("update", "Strategy.update"),
             Map.entry("update_values", "Strategy.updateValues"),
             Map.entry("update_non_slot", "Strategy.updateNonSlot"),
             Map.entry("all_reduce_value", "Replica.allReduce"),
@@ -55,7 +52,9 @@ final class Words {
             Map.entry("iterator_create", "Dataset.iterator"),
             Map.entry("iterator_create_at", "Dataset.iterator"),
             Map.entry("values_from_function", "Value.fromFunction"),
-            Map.entry("value_release", "Value.close"), Map.entry("work_wait", "Work.join"),
+            Map.entry("value_release", "Value.close"), Map.entry("work_wait", "Work.join"), Map.entry("request_wait", "Request.join"),
+            Map.entry("request_test", "Request.isDone"),
+            Map.entry("request_wait_any", "Request.anyOf"),
             Map.entry("work_test", "Work.isDone"), Map.entry("work_wait_any", "Work.any"),
             Map.entry("work_start", "Plan.start"), Map.entry("work_ready", "Plan.ready"),
             Map.entry("work_destroy", "Plan.close"), Map.entry("cancel_create", "new Cancel"),
@@ -107,7 +106,7 @@ final class Words {
 
     /** Whose methods functions with these beginnings are, and whose options structs. The longest counts. */
     private static final Map<String, String> CLASSES = Map.ofEntries(Map.entry("strategy", "Strategy"),
-            Map.entry("replica", "Replica"), Map.entry("group", "Group"), Map.entry("work", "Work"),
+            Map.entry("replica", "Replica"), Map.entry("group", "Group"), Map.entry("work", "Work"), Map.entry("request", "Request"),
             Map.entry("value", "Value"), Map.entry("variable", "Variable"), Map.entry("dataset", "Dataset"),
             Map.entry("iterator", "BatchIterator"), Map.entry("metric", "Metric"),
             Map.entry("checkpoint", "Checkpoint"), Map.entry("topology", "Topology"),
@@ -171,6 +170,9 @@ final class Words {
             String name = parts.group("constant");
             return constant(whole ? name.replaceAll("_$", "") : name, whole);
         }
+        if (parts.group("group") != null) {
+            return "";
+        }
         if (parts.group("arrow") != null) {
             return ".";
         }
@@ -189,6 +191,9 @@ final class Words {
         String exact = FUNCTIONS.get(name);
         if (exact != null) {
             return exact;
+        }
+        if (name.matches("(cpu|host|mesh|worker)_options")) {
+            return "StrategyOptions";
         }
         if (name.endsWith("_options") || !name.contains("_")) {
             String struct = camel("_" + name);

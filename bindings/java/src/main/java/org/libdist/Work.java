@@ -36,12 +36,27 @@ public final class Work extends CompletableFuture<Void> {
         return handle != 0 && replica.isHere();
     }
 
-    private void await(long timeoutNanos) {
+    /** Returns false if the timeout expired while the work is in progress. */
+    private boolean await(long timeoutNanos) {
         try {
             DistModule.dist_work_wait(handle, timeoutNanos);
             end(null);
         } catch (DistException e) {
+            if (e.status() == Status.DEADLINE_EXCEEDED && timeoutNanos >= 0 && isInProgress()) {
+                return false;
+            }
             end(e);
+        }
+        return true;
+    }
+
+    private boolean isInProgress() {
+        try {
+            int[] done = new int[1];
+            DistModule.dist_work_test(handle, done);
+            return done[0] == 0;
+        } catch (DistException e) {
+            return false;
         }
     }
 
@@ -103,7 +118,7 @@ public final class Work extends CompletableFuture<Void> {
     @Override
     public Void join() {
         if (isMine()) {
-            await(0);
+            await(Durations.NO_TIMEOUT_NANOS);
         }
         return super.join();
     }
@@ -111,21 +126,23 @@ public final class Work extends CompletableFuture<Void> {
     @Override
     public Void get() throws InterruptedException, ExecutionException {
         if (isMine()) {
-            await(0);
+            await(Durations.NO_TIMEOUT_NANOS);
         }
         return super.get();
     }
 
     /**
-     * Same as {@link #get()}, with a timeout. On the replica's thread, if a peer does not arrive in time, the
-     * work ends, and with it the group's rounds of this run: the result is an ExecutionException with
-     * DEADLINE_EXCEEDED.
+     * Same as {@link #get()}, with a timeout.
+     *
+     * @throws TimeoutException the timeout expired; the work continues, and you can wait for it again
      */
     @Override
     public Void get(long timeout, TimeUnit unit)
             throws InterruptedException, ExecutionException, TimeoutException {
         if (isMine()) {
-            await(Math.max(unit.toNanos(timeout), 1));
+            if (!await(Math.max(unit.toNanos(timeout), 0))) {
+                throw new TimeoutException("the work is still in progress");
+            }
         }
         return super.get(timeout, unit);
     }
@@ -143,7 +160,7 @@ public final class Work extends CompletableFuture<Void> {
         }
         DistModule.dist_work_cancel(handle);
         try {
-            DistModule.dist_work_wait(handle, 0);
+            DistModule.dist_work_wait(handle, Durations.NO_TIMEOUT_NANOS);
         } catch (DistException e) {
             // CANCELLED: that is what was wanted
         }
@@ -168,7 +185,7 @@ public final class Work extends CompletableFuture<Void> {
         DistException failure = null;
         works.get(0).replica.active("dist_work_wait_any");
         try {
-            DistModule.dist_work_wait_any(handles, handles.length, 0, index);
+            DistModule.dist_work_wait_any(handles, handles.length, Durations.NO_TIMEOUT_NANOS, index);
         } catch (DistException e) {
             failure = e;
         }

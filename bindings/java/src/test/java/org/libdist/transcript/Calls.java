@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NoSuchElementException;
 import org.libdist.Assign;
 import org.libdist.BatchIterator;
 import org.libdist.CollectiveOptions;
@@ -243,7 +244,7 @@ final class Calls {
         value("value_item", (p, l) -> value(p, l, "value").item(l.number("index")).retain());
         value("value_get", (p, l) -> value(p, l, "value").get(l.text("key")).retain());
         object("value_container", (p, l) -> value(p, l, "value").container().orElse(null));
-        value("local_results", (p, l) -> strategy(p, l).localResults(value(p, l, "value")));
+        value("strategy_local_results", (p, l) -> strategy(p, l).localResults(value(p, l, "value")));
     }
 
     private static void variables() {
@@ -363,7 +364,14 @@ final class Calls {
             came.put("out", Literals.array(all, Object::toString));
         });
         object("iterator_create", (p, l) -> p.object(Dataset.class, l, "dataset").iterator());
-        value("iterator_next", (p, l) -> p.object(BatchIterator.class, l, "iterator").next());
+        value("iterator_next", (p, l) -> {
+            BatchIterator pass = p.object(BatchIterator.class, l, "iterator");
+            try {
+                return pass.next();
+            } catch (NoSuchElementException e) {
+                return null; // as in C
+            }
+        });
         value("iterator_next_optional",
                 (p, l) -> p.object(BatchIterator.class, l, "iterator").nextOptional().orElse(null));
         act("iterator_destroy", (p, l) -> p.object(BatchIterator.class, l, "iterator").close());

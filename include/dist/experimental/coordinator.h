@@ -37,17 +37,8 @@
  *   - If a parameter server is lost, its variables are lost, and all further calls fail with ABORTED. A restarted
  *     program restores a checkpoint with dist_coordinator_restore().
  */
-#ifndef DIST_COORDINATOR_H
-#define DIST_COORDINATOR_H
-
-#include "types.h"
-
-#endif /* DIST_COORDINATOR_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h ----------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_COORDINATOR_EXPERIMENTAL_H)
-#define DIST_COORDINATOR_EXPERIMENTAL_H
+#ifndef DIST_EXPERIMENTAL_COORDINATOR_H
+#define DIST_EXPERIMENTAL_COORDINATOR_H
 
 #include "rpc.h"
 
@@ -73,10 +64,10 @@ typedef struct dist_coordinator_options {
   /* maximum number of unfinished closures; at this limit dist_coordinator_schedule() waits; 0 = default (262,144),
    * at most 4,194,304 */
   int32_t max_queued;
-  int32_t closures_per_worker;   /* closures that a worker has at a time; 0 = default (1), at most 1024 */
-  int32_t max_losses;            /* how often a closure may be lost with its worker; 0 = default (16) */
-  int64_t timeout_ns;            /* default timeout of calls; 0 = the strategy's timeout_ns; < 0 = no limit */
-  int64_t max_message_bytes;     /* maximum size of a message; 0 = default (1 GiB) */
+  int32_t closures_per_worker; /* closures that a worker has at a time; 0 = default (1), at most 1024 */
+  int32_t max_losses;          /* how often a closure may be lost with its worker; 0 = default (16) */
+  int64_t timeout_ns;          /* default timeout of calls; 0 = the strategy's, DIST_NO_TIMEOUT = no limit */
+  int64_t max_message_bytes;   /* maximum size of a message; 0 = default (1 GiB) */
   dist_partition_fn partitioner; /* for variables without partitions of their own; NULL = not split */
   void *partitioner_user_data;   /* must stay valid until the coordinator is destroyed */
 } dist_coordinator_options;
@@ -291,8 +282,9 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_restore(dist_coordinator *c
 /** Options of dist_coordinator_schedule(). */
 typedef struct dist_schedule_options {
   uint32_t struct_size;
-  int32_t reserved;    /* must be 0 */
-  int64_t timeout_ns;  /* longest wait for a place in the queue; 0 = the coordinator's; < 0 = no limit */
+  int32_t reserved; /* must be 0 */
+  int64_t
+      timeout_ns; /* longest wait for a place in the queue; 0 = the coordinator's timeout, DIST_NO_TIMEOUT = no limit */
   dist_cancel *cancel; /* cancels the wait; may be NULL */
 } dist_schedule_options;
 #define DIST_SCHEDULE_OPTIONS_INIT \
@@ -324,7 +316,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_schedule(dist_coordinator *
 /**
  * Waits until all closures have finished.
  *
- * Blocks   At most timeout_ns (0 = the coordinator's; < 0 = no limit). `cancel`, which may be NULL, cancels the wait.
+ * Blocks   Up to timeout_ns (0: does not wait). `cancel`, which may be NULL, cancels the wait.
  * Errors   INVALID_ARGUMENT   coordinator is NULL.
  *          DEADLINE_EXCEEDED  the timeout expired; the message names a server that is not available.
  *          any                like dist_coordinator_schedule().
@@ -390,8 +382,9 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_query(const dist_coordinato
  * Writes the latest 16,384 closures as a trace in Chrome's trace-event format, for Perfetto (ui.perfetto.dev).
  *
  * Each worker has a row, on which a slice is the time from sending a closure until it finished. The slices overlap if a
- * worker has several closures at a time. Times are from the steady clock. dist_write_trace() for the coordinator's
- * strategy includes the same events next to the collectives, and dist_server_write_trace() shows what each server did.
+ * worker has several closures at a time. Times are from the steady clock. dist_strategy_write_trace() for the
+ * coordinator's strategy includes the same events next to the collectives, and dist_server_write_trace() shows what
+ * each server did.
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     an argument is NULL.
@@ -404,4 +397,4 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_write_trace(const dist_coor
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_COORDINATOR_EXPERIMENTAL_H */
+#endif /* DIST_EXPERIMENTAL_COORDINATOR_H */

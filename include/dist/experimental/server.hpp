@@ -9,17 +9,8 @@
 //     });
 //     server.start();
 //     server.join();
-#ifndef DIST_HPP_SERVER_HPP
-#define DIST_HPP_SERVER_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_SERVER_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SERVER_EXPERIMENTAL_HPP)
-#define DIST_HPP_SERVER_EXPERIMENTAL_HPP
+#ifndef DIST_EXPERIMENTAL_SERVER_HPP
+#define DIST_EXPERIMENTAL_SERVER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -29,10 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "cancel.hpp"
-#include "cluster.hpp"
-#include "tensor.hpp"
-#include "value.hpp"
+#include "../hpp/cancel.hpp"
+#include "../hpp/cluster.hpp"
+#include "../hpp/tensor.hpp"
+#include "../hpp/value.hpp"
+#include "server.h"
 
 namespace dist {
 
@@ -178,7 +170,7 @@ class server {
   // "grpc://host:port", with the port that the system has chosen.
   std::string target() const { return dist_server_target(handle_); }
   // Waits until its coordinator ends, or stop() is called.
-  void join(int64_t timeout_ns = -1, const cancel *by = nullptr) const {
+  void join(int64_t timeout_ns = DIST_NO_TIMEOUT, const cancel *by = nullptr) const {
     check(dist_server_join(handle_, timeout_ns, by == nullptr ? nullptr : by->get()));
   }
   void stop() const noexcept { dist_server_stop(handle_); }
@@ -197,4 +189,4 @@ class server {
 
 }  // namespace dist
 
-#endif  // DIST_HPP_SERVER_EXPERIMENTAL_HPP
+#endif  // DIST_EXPERIMENTAL_SERVER_HPP

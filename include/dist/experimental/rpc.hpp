@@ -8,17 +8,8 @@
 //
 //     dist::rpc_client client("127.0.0.1:29600");      // in another process
 //     dist::value result = client.call("twice", given);
-#ifndef DIST_HPP_RPC_HPP
-#define DIST_HPP_RPC_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_RPC_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_RPC_EXPERIMENTAL_HPP)
-#define DIST_HPP_RPC_EXPERIMENTAL_HPP
+#ifndef DIST_EXPERIMENTAL_RPC_HPP
+#define DIST_EXPERIMENTAL_RPC_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "error.hpp"
-#include "value.hpp"
+#include "../hpp/value.hpp"
+#include "rpc.h"
 
 namespace dist {
 
@@ -52,8 +43,8 @@ class remote_value {
     return *this;
   }
 
-  // Waits and returns the value or throws the error, the same each time. timeout_ns < 0: as long as the call may take.
-  value fetch(int64_t timeout_ns = -1) const {
+  // Waits and returns the value or throws the error, the same each time. DIST_NO_TIMEOUT: as long as the call may take.
+  value fetch(int64_t timeout_ns = DIST_NO_TIMEOUT) const {
     dist_value *out = nullptr;
     check(dist_remote_value_get(handle_, timeout_ns, &out));
     return value::adopt(out);
@@ -182,4 +173,4 @@ class rpc_client {
 
 }  // namespace dist
 
-#endif  // DIST_HPP_RPC_EXPERIMENTAL_HPP
+#endif  // DIST_EXPERIMENTAL_RPC_HPP

@@ -8,17 +8,8 @@
 //     coordinator.create_variable("w", zeros);
 //     for (int step = 0; step < 1000; ++step) coordinator.schedule("train", batch);
 //     coordinator.join();
-#ifndef DIST_HPP_COORDINATOR_HPP
-#define DIST_HPP_COORDINATOR_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_COORDINATOR_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_COORDINATOR_EXPERIMENTAL_HPP)
-#define DIST_HPP_COORDINATOR_EXPERIMENTAL_HPP
+#ifndef DIST_EXPERIMENTAL_COORDINATOR_HPP
+#define DIST_EXPERIMENTAL_COORDINATOR_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -28,13 +19,14 @@
 #include <utility>
 #include <vector>
 
-#include "cancel.hpp"
-#include "inspect.hpp"
+#include "../hpp/cancel.hpp"
+#include "../hpp/inspect.hpp"
+#include "../hpp/strategy.hpp"
+#include "../hpp/tensor.hpp"
+#include "../hpp/value.hpp"
+#include "coordinator.h"
 #include "rpc.hpp"
 #include "server.hpp"
-#include "strategy.hpp"
-#include "tensor.hpp"
-#include "value.hpp"
 
 namespace dist {
 
@@ -168,8 +160,8 @@ class coordinator {
     check(dist_coordinator_schedule(handle_, detail::for_c(function), arguments.get(), options, &out));
     return remote_value::adopt(out);
   }
-  // timeout_ns: 0 = the coordinator's; < 0 = no limit.
-  void join(int64_t timeout_ns = -1, const cancel *by = nullptr) const {
+  // timeout_ns: 0 = does not wait.
+  void join(int64_t timeout_ns = DIST_NO_TIMEOUT, const cancel *by = nullptr) const {
     check(dist_coordinator_join(handle_, timeout_ns, by == nullptr ? nullptr : by->get()));
   }
   bool done() const {
@@ -202,4 +194,4 @@ class coordinator {
 
 }  // namespace dist
 
-#endif  // DIST_HPP_COORDINATOR_EXPERIMENTAL_HPP
+#endif  // DIST_EXPERIMENTAL_COORDINATOR_HPP

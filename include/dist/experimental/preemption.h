@@ -15,20 +15,11 @@
  * of a run, and worker 0 announces it at the end of a later one. Saving therefore starts after two or three runs, and
  * all workers must make the same calls of these functions.
  */
-#ifndef DIST_PREEMPTION_H
-#define DIST_PREEMPTION_H
+#ifndef DIST_EXPERIMENTAL_PREEMPTION_H
+#define DIST_EXPERIMENTAL_PREEMPTION_H
 
-#include "checkpoint.h"
-
-#endif /* DIST_PREEMPTION_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_PREEMPTION_EXPERIMENTAL_H)
-#define DIST_PREEMPTION_EXPERIMENTAL_H
-
-#include "checkpoint.h"
-#include "run.h"
+#include "../checkpoint.h"
+#include "../run.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -124,4 +115,4 @@ DIST_API int64_t dist_preemption_total_run_calls(const dist_preemption_handler *
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_PREEMPTION_EXPERIMENTAL_H */
+#endif /* DIST_EXPERIMENTAL_PREEMPTION_H */

@@ -54,19 +54,10 @@
  *     server accepts 1,024 clients; further ones are rejected with UNAVAILABLE until another one ends. Large messages
  *     are sent in pieces of 512 KiB, interleaved with others.
  */
-#ifndef DIST_RPC_H
-#define DIST_RPC_H
+#ifndef DIST_EXPERIMENTAL_RPC_H
+#define DIST_EXPERIMENTAL_RPC_H
 
-#include "types.h"
-
-#endif /* DIST_RPC_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_RPC_EXPERIMENTAL_H)
-#define DIST_RPC_EXPERIMENTAL_H
-
-#include "types.h"
+#include "../types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,7 +75,7 @@ typedef struct dist_rpc_context {
   const char *method; /* name of the method */
   /* signalled when no client waits for the result any more; pass it to calls in which the method waits; borrowed */
   dist_cancel *cancel;
-  int64_t timeout_ns; /* how long the client waits in total; 0 = no limit */
+  int64_t timeout_ns; /* how long the client waits in total; 0 = it waits without limit */
 } dist_rpc_context;
 
 /**
@@ -176,7 +167,8 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_server_destroy(dist_rpc_server *ser
 typedef struct dist_rpc_client_options {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
-  /* timeout of calls that do not set their own; 0 = default (600 s), < 0 = no limit */
+  /* timeout of calls that do not set their own; 0 = default (600 s), DIST_NO_TIMEOUT = no limit. Timeouts of more than
+   * 2^48 ns (78 hours) count as 2^48 ns. */
   int64_t timeout_ns;
   dist_allocator allocator; /* all zero = malloc and free */
 } dist_rpc_client_options;
@@ -213,8 +205,9 @@ DIST_API void dist_rpc_client_destroy(dist_rpc_client *client);
 
 typedef struct dist_rpc_call_options {
   uint32_t struct_size;
-  int32_t reserved;    /* 0 */
-  int64_t timeout_ns;  /* time limit from the call to its answer; 0 = the client's timeout, < 0 = no limit */
+  int32_t reserved; /* 0 */
+  int64_t
+      timeout_ns; /* time limit from the call to its answer; 0 = the client's timeout, DIST_NO_TIMEOUT = no limit */
   dist_cancel *cancel; /* cancels the call; retained until the call has completed; may be NULL */
 } dist_rpc_call_options;
 #define DIST_RPC_CALL_OPTIONS_INIT \
@@ -269,7 +262,7 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_client_methods(dist_rpc_client *cli
  * Waits for a call to complete and returns its value or its error. It can be called repeatedly, by any thread, and
  * always returns the same result.
  *
- * Blocks   Until the call completes, up to timeout_ns (0: does not wait; < 0: no limit) and the call's own timeout.
+ * Blocks   Until the call completes, up to timeout_ns (0: does not wait) and the call's own timeout.
  * Owns     The caller owns *out_value and releases it with dist_value_release().
  * Errors   The errors of dist_rpc_call(), and
  *          INVALID_ARGUMENT   an argument is NULL.
@@ -304,4 +297,4 @@ DIST_API void dist_remote_value_release(dist_remote_value *remote);
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_RPC_EXPERIMENTAL_H */
+#endif /* DIST_EXPERIMENTAL_RPC_H */

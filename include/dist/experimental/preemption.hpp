@@ -2,24 +2,15 @@
 //
 // dist/hpp/preemption.hpp: preemption.h for C++: jobs that save a checkpoint before a machine is preempted. All of it
 // is experimental.
-#ifndef DIST_HPP_PREEMPTION_HPP
-#define DIST_HPP_PREEMPTION_HPP
-
-#include "error.hpp"
-
-#endif  // DIST_HPP_PREEMPTION_HPP
-
-// ---- Experimental: may change or be removed in any version; see types.h
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_PREEMPTION_EXPERIMENTAL_HPP)
-#define DIST_HPP_PREEMPTION_EXPERIMENTAL_HPP
+#ifndef DIST_EXPERIMENTAL_PREEMPTION_HPP
+#define DIST_EXPERIMENTAL_PREEMPTION_HPP
 
 #include <cstdint>
 #include <utility>
 
-#include "error.hpp"
-#include "run.hpp"
-#include "strategy.hpp"
+#include "../hpp/run.hpp"
+#include "../hpp/strategy.hpp"
+#include "preemption.h"
 
 namespace dist {
 
@@ -78,4 +69,4 @@ class preemption_handler {
 
 }  // namespace dist
 
-#endif  // DIST_EXPERIMENTAL
+#endif  // DIST_EXPERIMENTAL_PREEMPTION_HPP

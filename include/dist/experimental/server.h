@@ -46,19 +46,10 @@
  *     while the first one is alive, and after one lease if the server has ended but is not destroyed or replaced by a
  *     new one at its address.
  */
-#ifndef DIST_SERVER_H
-#define DIST_SERVER_H
+#ifndef DIST_EXPERIMENTAL_SERVER_H
+#define DIST_EXPERIMENTAL_SERVER_H
 
-#include "types.h"
-
-#endif /* DIST_SERVER_H */
-
-/* ---- Experimental: may change or be removed in any version; see types.h --------------------------- */
-
-#if defined(DIST_EXPERIMENTAL) && !defined(DIST_SERVER_EXPERIMENTAL_H)
-#define DIST_SERVER_EXPERIMENTAL_H
-
-#include "cluster.h"
+#include "../cluster.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,7 +89,7 @@ typedef struct dist_server_options {
   /* address to listen on; NULL = DIST_BIND_ADDRESS. If that is not set either, the server listens on the port of the
      task's address: only on that address if it is localhost or a loopback address, otherwise on all interfaces */
   const char *bind_address;
-  /* how long dist_server_join() waits for a coordinator to connect; 0 = default (600 s), < 0 = no limit */
+  /* how long dist_server_join() waits for a coordinator to connect; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
   int64_t start_timeout_ns;
   /* maximum size of a message, and so of one part of a variable; 0 = default (1 GiB) */
   int64_t max_message_bytes;
@@ -188,7 +179,7 @@ DIST_API const char *dist_server_target(const dist_server *server);
  * Waits until the coordinator ends, or dist_server_stop() is called. The server continues to listen until
  * dist_server_destroy().
  *
- * Blocks   Up to timeout_ns (0: does not wait; < 0: no limit).
+ * Blocks   Up to timeout_ns (0: does not wait).
  * Errors   DEADLINE_EXCEEDED    timeout_ns expired, or no coordinator connected within start_timeout_ns.
  *          UNAVAILABLE          the coordinator has been silent for two leases.
  *          CANCELLED            `cancel`, which may be NULL, was signalled.
@@ -200,14 +191,14 @@ DIST_API DIST_NODISCARD dist_status dist_server_join(dist_server *server, int64_
                                                      dist_cancel *cancel);
 
 /**
- * Writes a trace of what the server has done, in Chrome's trace-event format for Perfetto, like dist_write_trace(). It
- * contains the latest 16,384 intervals.
+ * Writes a trace of what the server has done, in Chrome's trace-event format for Perfetto, like
+ * dist_strategy_write_trace(). It contains the latest 16,384 intervals.
  *
  * For a worker, there is one row per thread with a slice for each closure, which contains slices for reading and
  * changing variables. For a parameter server, there is one row with a slice for each call; its arguments are the
  * closure's id, the status, and how long the call waited for earlier ones. A repeated commit that had already been
  * applied is named "commit of before". Times are those of the steady clock, and process numbers differ between tasks,
- * so that traces of a job's servers and coordinator can be merged as dist_write_trace() describes.
+ * so that traces of a job's servers and coordinator can be merged as dist_strategy_write_trace() describes.
  *
  * Blocks   For fn.
  * Errors   INVALID_ARGUMENT     server or fn is NULL.
@@ -343,4 +334,4 @@ DIST_API DIST_NODISCARD dist_status dist_closure_per_worker(dist_closure *closur
 #ifdef __cplusplus
 }
 #endif
-#endif /* DIST_SERVER_EXPERIMENTAL_H */
+#endif /* DIST_EXPERIMENTAL_SERVER_H */
