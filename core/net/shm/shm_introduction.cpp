@@ -353,8 +353,9 @@ void ShmTransport::take_outcome(Peer& peer) noexcept {
 
 void ShmTransport::settle(Peer& peer, bool works, const char* why) noexcept {
   peer.stage = Stage::kDecided;
+  bool ended = false;
   if (works && peer.link != nullptr) {
-    decide(peer, Mode::kShared);
+    ended = decide(peer, Mode::kShared);
   } else {
     const bool here = std::memcmp(peer.introduced.boot, boot_, sizeof boot_) == 0 && peer.introduced.willing;
     {
@@ -371,10 +372,9 @@ void ShmTransport::settle(Peer& peer, bool works, const char* why) noexcept {
                why);
     }
     peer.connection = {};
-    decide(peer, Mode::kBelow);
+    ended = decide(peer, Mode::kBelow);
   }
-  // Transfers that were held back may have ended.
-  tell();
+  if (ended) tell();
 }
 
 }  // namespace dist

@@ -104,7 +104,7 @@ void ShmTransport::touch(Peer& peer) noexcept {
     const std::scoped_lock lock(peer.mutex);
     std::snprintf(peer.why, sizeof peer.why, "%s", why);
   }
-  decide(peer, Mode::kBelow);
+  if (decide(peer, Mode::kBelow)) tell();
 }
 
 // Returns false once it is known how the transfers of this peer go.
@@ -174,17 +174,19 @@ Transfer* ShmTransport::take_held(Peer& peer) noexcept {
 }
 
 // Lets the transfers go that were held back, in their order.
-void ShmTransport::decide(Peer& peer, Mode mode) noexcept {
+bool ShmTransport::decide(Peer& peer, Mode mode) noexcept {
   const std::scoped_lock lock(peer.mutex);
-  if (peer.mode.load(std::memory_order_relaxed) != Mode::kUnknown) return;
+  if (peer.mode.load(std::memory_order_relaxed) != Mode::kUnknown) return false;
   Transfer* first = take_held(peer);
+  // The transport below tells nobody of transfers that end before the mode is stored.
+  bool ended = first != nullptr && mode == Mode::kBelow;
   while (first != nullptr) {
     Transfer& each = *first;
     first = each.next;
     each.owner = -1;
     const Transfer::Message message = each.message();
     if (mode == Mode::kShared) {
-      each.sends ? (void)peer.link->send(message, each) : (void)peer.link->receive(message, each);
+      ended = (each.sends ? peer.link->send(message, each) : peer.link->receive(message, each)) || ended;
     } else if (each.sends) {
       below_.send(message.worker, message.key, message.data, message.bytes, each);
     } else {
@@ -195,6 +197,7 @@ void ShmTransport::decide(Peer& peer, Mode mode) noexcept {
   if (mode == Mode::kShared) links_.fetch_add(1, std::memory_order_relaxed);
   // release: publishes the link.
   peer.mode.store(mode, std::memory_order_release);
+  return ended;
 }
 
 void ShmTransport::send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
@@ -289,7 +292,7 @@ void ShmTransport::sweep() noexcept {
     if (!peer.touched.load(std::memory_order_relaxed) || !gone(peer)) continue;
     if (peer.mode.load(std::memory_order_acquire) == Mode::kUnknown) {
       // The transport below ends them, unless the thread has decided otherwise meanwhile.
-      decide(peer, Mode::kBelow);
+      (void)decide(peer, Mode::kBelow);
       ended = true;
     }
     if (peer.mode.load(std::memory_order_acquire) != Mode::kShared) continue;

@@ -139,7 +139,7 @@ class ShmTransport final : public ForwardingTransport, private TransportListener
   Copy* copy(Peer& peer, const Transfer::Message& message, std::size_t used) noexcept;
   Transfer* take_held(Peer& peer) noexcept;
   void free_copies(Peer& peer) noexcept;
-  void decide(Peer& peer, Mode mode) noexcept;
+  [[nodiscard]] bool decide(Peer& peer, Mode mode) noexcept;
   void leave(Peer& peer) noexcept;
   void sweep() noexcept;
   void describe_way(const Peer& peer, char* text, std::size_t size) const noexcept;
