@@ -178,7 +178,7 @@ class Row {
     $1 = views.get();
   }
 %}
-/* What libdist writes, although the description of it is constant. */
+/* libdist writes to the memory that these const descriptions refer to. */
 %apply dist_tensor * { const dist_tensor *out, const dist_tensor *parameters };
 %typemap(in, numinputs=0) dist_tensor *out_tensor (dist_tensor view), dist_tensor *out_spec (dist_tensor view) %{
   view = dist_tensor();

@@ -88,7 +88,7 @@ typedef struct dist_cpu_options {
 /** Fills a dist_cpu_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_cpu_options_init(dist_cpu_options *options, uint32_t struct_size_bytes);
 
-/** What the host provides to a strategy, and how it uses the strategy. */
+/** Memory, log, clock and threads that the host provides for a strategy, and settings that depend on the host. */
 typedef struct dist_host_options {
   uint32_t struct_size;
   /* DIST_THREADS_HOST: 1 = oneTBB threads may help with loops and asynchronous collectives and prepare batches ahead of
@@ -120,7 +120,7 @@ typedef struct dist_mesh_options {
   int32_t use_spmd_partitioning;
   /* assigns devices to replicas, and so sets the number of replicas and of logical devices; retained */
   const dist_device_assignment *device_assignment;
-  /* axes of a replica's logical devices, the last one varying fastest; copied */
+  /* axes over the logical devices of a replica; the last axis varies fastest; copied */
   const dist_mesh_axis *axes;
   size_t num_axes; /* 0 = default axes, see dist_device_axis() */
 } dist_mesh_options;

@@ -45,7 +45,7 @@ DIST_API DIST_NODISCARD dist_status dist_set_strategy(dist_strategy *strategy);
 DIST_API DIST_NODISCARD dist_status dist_colocate_enter(dist_strategy *strategy, const dist_value *variable);
 
 /**
- * Ends the effect of this thread's latest dist_colocate_enter().
+ * Undoes the latest dist_colocate_enter() of this thread.
  *
  * Context  As for dist_colocate_enter().
  * Errors   INVALID_ARGUMENT     strategy is NULL.
@@ -150,7 +150,7 @@ DIST_API void dist_cross_device_functions_init(dist_cross_device_functions *func
 /**
  * Reduces a value with cross-device operations, without a strategy. Otherwise like dist_reduce_to().
  *
- * The number of replicas is the number of the value's components. A value that is not distributed is one contribution
+ * Each component of the value is the contribution of one replica. A value that is not distributed is one contribution
  * and is returned as it is. The operator or the functions of the cross-device operations are used.
  *
  * Shape    Like dist_reduce_to().

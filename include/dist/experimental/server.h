@@ -198,7 +198,7 @@ DIST_API DIST_NODISCARD dist_status dist_server_join(dist_server *server, int64_
  * changing variables. For a parameter server, there is one row with a slice for each call; its arguments are the
  * closure's id, the status, and how long the call waited for earlier ones. A repeated commit that had already been
  * applied is named "commit of before". Times are those of the steady clock, and process numbers differ between tasks,
- * so that traces of a job's servers and coordinator can be merged as dist_strategy_write_trace() describes.
+ * so you can merge the traces of all tasks of a job; dist_strategy_write_trace() describes how.
  *
  * Blocks   For fn.
  * Errors   INVALID_ARGUMENT     server or fn is NULL.
