@@ -2,8 +2,12 @@
 #include "tests/faults/actor.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "tests/faults/step.hpp"
 
@@ -32,6 +36,7 @@ class Actor {
   dist_status before() { return Step(member_, barrier("before")).all(); }
   dist_status after() { return Step(member_, barrier("after")).all(); }
   void coming() {
+    side_.thread.store(static_cast<int>(syscall(SYS_gettid)));
     side_.phase.store(kComing);
     waiting_side = &side_;
     looks_on_the_way = cell_.fault == Fault::kPastDeadline ? 1 : 0;
@@ -187,6 +192,7 @@ dist_status Actor::hold_up(Step& step) {
   if (cell_.fault == Fault::kCancelledOutside) {
     while (!scene_.cancelled.load()) sched_yield();
   } else {
+    if (cell_.fault == Fault::kPastDeadline) scene_.await_sleep_of_peers();
     scene_.cause();
     if (cell_.fault == Fault::kCancelled) {
       if (dist_strategy_cancel(dist_replica_strategy(member_)) != DIST_OK) return DIST_INTERNAL;
@@ -221,6 +227,19 @@ int64_t read_clock(void*) {
   return the_clock_ns.load();
 }
 
+void Scene::await_sleep_of_peers() const {
+  const auto sleeps = [](int thread) {
+    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string words;
+    std::getline(stat, words);
+    const auto name_end = words.rfind(')');
+    return name_end != std::string::npos && words.compare(name_end, 3, ") S") == 0;
+  };
+  for (int r = 0; r < cell.members; ++r) {
+    while (r != cell.guilty && !sleeps(out.sides[r].thread.load())) sched_yield();
+  }
+}
+
 const dist_group* Scene::group(dist_replica* member, int which) const {
   if (!cell.devices()) return stage.group(cell.timed(), which);
   const dist_group* along = nullptr;
@@ -245,7 +264,8 @@ dist_status act_well(dist_replica* member, void* user_data) {
   const int64_t length = 1;
   int32_t number = dist_replica_id(member) + 1;
   dist_tensor tensor = {&number, DIST_I32, 1, &length, nullptr};
-  if (status == DIST_OK) status = dist_all_reduce(member, DIST_REDUCE_SUM, &tensor, &tensor, 1, nullptr);
+  if (status == DIST_OK)
+    status = dist_all_reduce(member, DIST_REDUCE_SUM, &tensor, &tensor, 1, nullptr, nullptr);
   if (status != DIST_OK) return status;
   const int n = cell.members;
   return number == n * (n + 1) / 2 ? DIST_OK : dist_fail(DIST_INTERNAL, "a wrong sum");

@@ -32,6 +32,8 @@ struct Scene {
       while (out.sides[r].phase.load() < phase) sched_yield();
     }
   }
+  // Waits until they sleep in the collective: only then a run that is over waits for their report.
+  void await_sleep_of_peers() const;
   // Two different groups of all members: logical devices have that along their axis, and none.
   const dist_group* group(dist_replica* member, int which) const;
   void cause() const { out.cause_ns.store(now_ns()); }

@@ -33,6 +33,7 @@ enum Phase : int { kAway, kComing, kInside, kBack };
 
 struct alignas(128) Side {
   std::atomic<int> phase{kAway};
+  std::atomic<int> thread{0};    // the system's number of the thread that comes
   dist_status status = DIST_OK;  // of the call that ended the script
   Report report;
   int64_t returned_ns = 0;
