@@ -10,8 +10,8 @@
  * Ids are odd. Even numbers are addresses: of values, which Python's objects keep alive while they call, and of objects
  * that libdist ends.
  *
- * Closing a strategy is refused at once while a run is in progress. A shutdown ends runs; it refuses new calls, except in
- * functions that are still running: dist_strategy_shutdown() keeps everything that these need.
+ * Closing a strategy is refused at once while a run is in progress. A shutdown ends runs and refuses new calls, except in
+ * functions that are still running. The strategy is destroyed when the last of its uses has ended.
  */
 %{
 #include <pthread.h>
@@ -161,8 +161,9 @@ class Handles {
     return status;
   }
 
-  /* Calls `shut_down` when the calls of threads that are not in a function of the strategy have returned. */
-  template <class ShutDown> dist_status shut_down(int64_t id, ShutDown shut_down) {
+  /* Calls `shut_down` when the calls of threads that are not in a function of the strategy have returned. The last
+     use, or this call, then destroys the strategy. */
+  template <class ShutDown, class Destroy> dist_status shut_down(int64_t id, ShutDown shut_down, Destroy) {
     std::unique_lock<std::mutex> lock(mutex_);
     wait_for_closing(lock, id);
     Entry *const entry = find(id);
@@ -171,13 +172,13 @@ class Handles {
     (void)changed_.wait_for(lock, std::chrono::seconds(kPatienceS),
                             [&] { return use_of(*find(id), is_outside) == nullptr; });
     const void *const object = find(id)->object;
-    find(id)->ending = true;
     lock.unlock();
     const dist_status status = shut_down(object);
     lock.lock();
-    find(id)->ending = false;
     if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) {
+      find(id)->destroy = [](const void *ended) { (void)Destroy()(ended); };
       forget(id);
+      destroy_late(lock, entries_.find(id));
     } else {
       find(id)->shut = false;
     }
@@ -474,8 +475,14 @@ static dist_status close_group(dist_strategy *strategy, dist_group *closed_objec
   return static_cast<void>(strategy), dist_swig::handles.close(reinterpret_cast<int64_t>(closed_object), Destroy());
 }
 static dist_status shut_down_strategy(dist_strategy *closed_object, int64_t timeout_ns) {
-  return dist_swig::handles.shut_down(reinterpret_cast<int64_t>(closed_object), [&](const void *object) {
+  struct Destroy {
+    dist_status operator()(const void *object) const {
+      return dist_strategy_destroy(static_cast<dist_strategy *>(const_cast<void *>(object)));
+    }
+  };
+  const auto shut_down = [&](const void *object) {
     return dist_strategy_shutdown(static_cast<dist_strategy *>(const_cast<void *>(object)), timeout_ns);
-  });
+  };
+  return dist_swig::handles.shut_down(reinterpret_cast<int64_t>(closed_object), shut_down, Destroy());
 }
 %}

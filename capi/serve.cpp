@@ -112,7 +112,7 @@ dist_status dist_serve(dist_strategy* strategy, int32_t replica_id) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_serve", "strategy"));
     DIST_TRY(check_enter(unwrap(strategy)));
-    // dist_strategy_shutdown() may be called meanwhile.
+    // The strategy may be shut down and destroyed meanwhile.
     const auto kept = Ref<Strategy>::share(&unwrap(strategy));
     return unwrap(strategy).instances().serve_here(GlobalReplica{replica_id});
   });

@@ -39,28 +39,9 @@ func (r *run) onGoroutines() error {
 	return nil
 }
 
-// enterNative enters a goroutine into a run. It cannot run while a Shutdown takes the strategy from libdist.
-func (s *Strategy) enterNative(native int64, id int) (replica int64, err error) {
-	s.mu.Lock()
-	if s.shut {
-		s.mu.Unlock()
-		return 0, newError(ErrFailedPrecondition, "the strategy is closed: make a new one")
-	}
-	s.entering++
-	s.mu.Unlock()
-	err = fromNative(cdist.Dist_replica_enter(native, id, &replica))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.entering--
-	if s.idle != nil {
-		s.idle.Broadcast()
-	}
-	return replica, err
-}
-
 func (r *run) onThisGoroutine(id int, result *error) {
-	replica, err := r.strategy.enterNative(r.native, id)
-	if err != nil {
+	var replica int64
+	if err := fromNative(cdist.Dist_replica_enter(r.native, id, &replica)); err != nil {
 		*result = err
 		return
 	}
@@ -178,8 +159,8 @@ func (s *Strategy) Enter(id int) (*Replica, error) {
 		return nil, u.err
 	}
 	runtime.LockOSThread()
-	replica, err := s.enterNative(native, id)
-	if err != nil {
+	var replica int64
+	if err := fromNative(cdist.Dist_replica_enter(native, id, &replica)); err != nil {
 		runtime.UnlockOSThread()
 		u.end()
 		return nil, err

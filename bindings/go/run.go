@@ -32,7 +32,7 @@ type RunOptions struct {
 }
 
 // run is one call of Strategy.Run or RunValues: the state that its replicas share. If a run succeeds, the next one
-// of its strategy uses the same object again, with its token and its canceller.
+// of its strategy uses the same object again, with its token.
 //
 // An empty run takes less than a microsecond, so a replica takes no lock and writes only to its own cache line.
 type run struct {
@@ -55,11 +55,6 @@ type run struct {
 	failed  []error      // one for each replica of this worker
 	shared  failures     // of functions that replicas gave to libdist
 	_       [64]byte
-
-	// Not read by replicas.
-	atWill *canceller // for runs whose context never ends; nil: none yet
-	coming bool       // by the strategy's mu: Run has not returned
-	ender  *canceller
 }
 
 // placement is the place of one replica in a run.
@@ -182,9 +177,9 @@ func (s *Strategy) run(ctx context.Context, fn ReplicaFunc, values ValuesFunc, c
 	}
 	r := s.newRun(fn != nil || values != nil)
 	r.ctx, r.strategy, r.fn, r.values = ctx, s, fn, values
-	cancel, err := r.canceller()
+	cancel, err := cancelWith(ctx)
 	if err != nil {
-		r.forget()
+		forget(r.token)
 		return err
 	}
 	if s != nil {
@@ -210,7 +205,6 @@ func (s *Strategy) run(ctx context.Context, fn ReplicaFunc, values ValuesFunc, c
 		r.endWell(s, cancel)
 		return nil
 	}
-	s.known(r)
 	if r.over(err) {
 		r.end(cancel)
 		s.dropRun(r)
@@ -235,37 +229,11 @@ func (s *Strategy) newRun(given bool) *run {
 	return r
 }
 
-// canceller returns what cancels the run when its context ends or a Shutdown ends it; nil for a run on goroutines
-// whose context never ends.
-func (r *run) canceller() (*canceller, error) {
-	cancel, err := cancelWith(r.ctx)
-	if cancel == nil && err == nil && r.strategy != nil && r.strategy.threads != Goroutines {
-		if r.atWill == nil {
-			r.atWill, err = cancelAtWill()
-		}
-		cancel = r.atWill
-	}
-	r.ender = cancel
-	return cancel, err
-}
-
 // place sets the id of the first replica on this worker.
 func (r *run) place(first int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.first = first
-}
-
-// endComing cancels the run if libdist may not know it yet, and reports whether that is so. The strategy's mu is
-// held.
-func (r *run) endComing() bool {
-	if !r.coming || r.entered() {
-		return false
-	}
-	if r.ender != nil {
-		r.ender.askFor("Strategy.Shutdown")
-	}
-	return true
 }
 
 // entered reports whether the function of a replica has begun.
@@ -302,32 +270,22 @@ func (r *run) over(err error) bool {
 
 // end ends a run that no replica can start any more.
 func (r *run) end(cancel *canceller) {
-	if cancel != r.atWill {
-		cancel.end()
-	}
-	r.forget()
-}
-
-// forget ends what a run keeps for the next one.
-func (r *run) forget() {
+	cancel.end()
 	forget(r.token)
-	r.atWill.end()
 }
 
 // endWell ends a run of s that has succeeded, and keeps it for the next one.
 func (r *run) endWell(s *Strategy, cancel *canceller) {
-	if cancel != r.atWill {
-		cancel.end()
-	}
+	cancel.end()
 	if raceDetector { // which does not see that libdist's threads have ended their parts
 		r.left()
 	}
-	if s.threads == Goroutines || s.borrowed || r.atWill == nil || r.atWill.spent || r.shared.some.Load() {
-		r.forget()
+	if s.threads == Goroutines || s.borrowed || r.shared.some.Load() {
+		forget(r.token)
 		return
 	}
 	// The registry refers to r, which must not keep objects of the program alive.
-	r.ctx, r.strategy, r.fn, r.values, r.ender = nil, nil, nil, nil, nil
+	r.ctx, r.strategy, r.fn, r.values = nil, nil, nil, nil
 	if r.placed {
 		r.placed = false
 	}

@@ -54,7 +54,6 @@ func (s *Strategy) takeRun(r *run) (native int64, err error) {
 	}
 	s.runs++
 	if r != nil {
-		r.coming = s.threads != Goroutines
 		s.inside = append(s.inside, r)
 	}
 	return native, nil
@@ -70,13 +69,6 @@ func (s *Strategy) dropRun(r *run) {
 	if end {
 		s.end()
 	}
-}
-
-// known records that libdist knows a run, or knew it: nothing cancels the run by its canceller any more.
-func (s *Strategy) known(r *run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.coming = false
 }
 
 // forgetRun removes a run whose last replica has left after Run has returned.
@@ -150,28 +142,25 @@ func (s *Strategy) Shutdown(ctx context.Context) error {
 	}
 }
 
-// endRuns takes the strategy from libdist, together with its runs. s.mu is held. If it fails, the strategy is
-// unchanged.
+// endRuns shuts down the strategy in libdist, which ends its runs; the last call that uses it destroys it. s.mu is
+// held. If endRuns fails, the strategy is unchanged.
 func (s *Strategy) endRuns(ctx context.Context) error {
 	if err := s.endOthers(ctx); err != nil {
 		return err
 	}
-	s.endComing()
-	for s.entering > 0 && ctx.Err() == nil {
-		s.idle.Wait()
-	}
 	err := fromNative(cdist.Dist_strategy_shutdown(s.native, 0))
-	left := codeOf(err) == ErrDeadlineExceeded
-	if err != nil && !left {
+	if err != nil && codeOf(err) != ErrDeadlineExceeded {
 		return err
 	}
 	s.groups.Store(false)
 	s.forgetNative()
-	if left && s.users > 0 {
-		s.destroy = func(int64) { s.held.end(shutWindow) } // by the last who uses it
-		return nil
+	s.destroy = func(native int64) {
+		_ = cdist.Dist_strategy_destroy(native) // never refused after a shutdown
+		s.held.end(shutWindow)
 	}
-	s.held.end(shutWindow)
+	if s.users == 0 {
+		s.end()
+	}
 	return nil
 }
 
@@ -193,24 +182,6 @@ func (s *Strategy) endOthers(ctx context.Context) error {
 		s.idle.Wait()
 	}
 	return nil
-}
-
-// endComing cancels runs of which no function has started. libdist cancels the other runs, but may not know
-// these yet, and must not take the strategy from them. s.mu is held.
-func (s *Strategy) endComing() {
-	endAll := func() (some bool) {
-		for _, r := range s.inside {
-			some = r.endComing() || some
-		}
-		return some
-	}
-	if !endAll() {
-		return
-	}
-	defer s.wakeOften()()
-	for endAll() {
-		s.idle.Wait()
-	}
 }
 
 // wakeOften wakes goroutines that wait for s.idle every few milliseconds, until it is stopped.

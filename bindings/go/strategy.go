@@ -103,7 +103,6 @@ type Strategy struct {
 	held        *holdings
 
 	functionsRun object   // calls in which functions of the program's run: Close refuses, as it may be one of those
-	entering     int      // goroutines that are coming into a run, by mu
 	entered      insiders // replicas without a run whose functions have not returned
 
 	replica *Replica // of a default strategy, outside of runs
@@ -126,7 +125,7 @@ type holdings struct {
 // keepRun keeps a run for the next one, unless there is another or the strategy has ended.
 func (h *holdings) keepRun(r *run) {
 	if !h.spare.CompareAndSwap(nil, r) {
-		r.forget()
+		forget(r.token)
 	}
 	if h.over.Load() {
 		h.endSpare()
@@ -135,7 +134,7 @@ func (h *holdings) keepRun(r *run) {
 
 func (h *holdings) endSpare() {
 	if r := h.spare.Swap(nil); r != nil {
-		r.forget()
+		forget(r.token)
 	}
 }
 

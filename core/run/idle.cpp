@@ -60,7 +60,7 @@ Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
   DIST_TRY(check_ids(ids, options_.num_replicas));
   constexpr const char* kCall = "dist_group_create";
   constexpr const char* kAdvice = "make groups before runs";
-  if (!lock_.try_lock()) return under_way(kCall, kAdvice);
+  if (!lock_.try_lock()) return closing() ? shutting_down() : under_way(kCall, kAdvice);
   const RunLockHolder holder(lock_);
   DIST_TRY(check_idle_locked(kCall, kAdvice));
   *out = subgroups_.create(*this, ids, making());
@@ -104,6 +104,8 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   }
   // In a forked child, the group stays unchanged like its strategy.
   if (memory_.forked()) return kOk;
+  // The destruction of the strategy frees it.
+  if (closing()) return kOk;
   constexpr const char* kCall = "dist_group_destroy";
   constexpr const char* kAdvice = "let it end first";
   if (!lock_.try_lock()) return under_way(kCall, kAdvice);

@@ -31,6 +31,11 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_may_end(*strategy, "dist_strategy_destroy"));
   DIST_TRY(strategy->check_companion("dist_strategy_destroy"));
+  if (strategy->ended_) {
+    strategy->warn_of_handles("dist_strategy_destroy");
+    strategy->release();
+    return kOk;
+  }
   std::unique_lock reforming(strategy->reforming_, std::try_to_lock);
   if (!reforming)
     return failed_precondition(
@@ -62,27 +67,25 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_may_end(*strategy, "dist_strategy_shutdown"));
   DIST_TRY(strategy->check_companion("dist_strategy_shutdown"));
-  if (Instances* const instances = strategy->known_instances(); instances != nullptr)
-    DIST_TRY(instances->check_teller("dist_strategy_shutdown"));
+  if (Instances* const known = strategy->known_instances(); known != nullptr)
+    DIST_TRY(known->check_teller("dist_strategy_shutdown"));
+  if (strategy->ended_)
+    return failed_precondition("dist_strategy_shutdown(): the strategy has already been shut down");
   const Host& host = strategy->group().host();
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
   // First ends a wait in progress, or one that is about to begin.
   strategy->ended_ = true;
   strategy->wait_cancelled_ = true;
-  std::unique_lock reforming(strategy->reforming_);
-  if (Instances* const instances = strategy->known_instances(); instances != nullptr) {
+  const std::scoped_lock reforming(strategy->reforming_);
+  Instances* const instances = strategy->serving_.load();
+  if (instances != nullptr) {
     strategy->pool().cancel("dist_strategy_shutdown()");
     instances->shut_down("dist_strategy_shutdown", deadline_ns);
   }
   strategy->pool().shut_down(deadline_ns, inside, "dist_strategy_shutdown");
-  if (Instances* const instances = strategy->known_instances();
-      instances != nullptr && instances->has_stuck())
-    instances->stop_clock();
+  if (instances != nullptr && instances->has_stuck()) instances->stop_clock();
   strategy->formation().close();
-  if (inside[0] == '\0') strategy->warn_of_handles("dist_strategy_shutdown");
-  reforming.unlock();
-  strategy->release();
   if (inside[0] == '\0') return kOk;
   return fail(
       DIST_DEADLINE_EXCEEDED,

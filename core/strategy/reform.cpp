@@ -186,7 +186,7 @@ class Reforming {
 
 Status reform(Strategy& strategy, const ReformOptions& options, const char* call) {
   DIST_TRY(check(strategy, options, call));
-  // dist_strategy_shutdown() may be called meanwhile.
+  // The strategy may be shut down and destroyed meanwhile.
   const auto kept = Ref<Strategy>::share(&strategy);
   const std::unique_lock lock(strategy.reforming(), std::try_to_lock);
   if (!lock) return failed_precondition("%s(): another thread is re-forming the strategy", call);

@@ -415,7 +415,9 @@ Instances& Strategy::make_instances() {
   const std::lock_guard lock(beginning_to_serve_);
   if (!instances_) {
     instances_ = make_counted<Instances>(memory(), pool());
-    serving_.store(instances_.get(), std::memory_order_release);
+    serving_.store(instances_.get());
+    // Either shut_down() sees the instances, or this sees that it has begun.
+    if (ended_) instances_->refuse_all();
   }
   return *instances_;
 }
@@ -474,7 +476,7 @@ class EndOfWait final : public Cancel::Link {
 }  // namespace
 
 Status Strategy::hear_leader(const char* call, Cancel* cancel, uint32_t* out_announced) noexcept {
-  // dist_strategy_shutdown() may be called meanwhile.
+  // The strategy may be shut down and destroyed meanwhile.
   const auto kept = Ref<Strategy>::share(this);
   const std::unique_lock lock(reforming_, std::try_to_lock);
   if (!lock)

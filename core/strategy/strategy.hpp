@@ -104,10 +104,11 @@ struct StrategyOrigin {
 class Strategy final : public Counted {
  public:
   static Status create(const StrategyOptions& options, Strategy** out);
-  // Destroys the strategy unless a run is in progress.
+  // Destroys the strategy unless a run is in progress; after shut_down() in any case: the last function to
+  // return frees it.
   static Status destroy(Strategy* strategy) noexcept;
-  // Destroys the strategy in any case. If functions are still running after `timeout_ns` (< 0: no limit),
-  // fails with DEADLINE_EXCEEDED and names their replicas; the last one to return frees the strategy.
+  // Ends all runs, and the threads. If functions are still running after `timeout_ns` (< 0: no limit), fails
+  // with DEADLINE_EXCEEDED and names their replicas.
   static Status shut_down(Strategy* strategy, int64_t timeout_ns) noexcept;
 
   int32_t kind() const noexcept { return origin_.kind; }

@@ -353,7 +353,7 @@ DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, c
                                                       size_t n, dist_group **out_group);
 
 /**
- * Destroys a group. NULL is ignored.
+ * Destroys a group. NULL is ignored. Once the strategy has been shut down, its end frees the group instead.
  *
  * With several workers, this destroys only the local handle and does not wait. If other workers use the group later,
  * their collectives fail with a report that this worker has left, once its run has ended.

@@ -223,8 +223,9 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
                                                          dist_strategy **out_strategy);
 
 /**
- * Destroys a strategy and ends its threads. Values, variables and datasets that were created with it stay readable
- * until they are released or destroyed. Does nothing if `strategy` is NULL, or in a forked child.
+ * Destroys a strategy and ends its threads; after dist_strategy_shutdown() even if runs, groups or works still exist.
+ * Values, variables and datasets that were created with it stay readable until they are released or destroyed. Does
+ * nothing if `strategy` is NULL, or in a forked child.
  *
  * If variables, datasets, iterators or metrics have not been destroyed, one DIST_LOG_WARNING states how many of each
  * kind, and the name of the first variable. They may be leaks. If you destroy them later, set
@@ -281,24 +282,23 @@ typedef struct dist_strategy_functions {
 DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
 
 /**
- * Ends a strategy even if replica functions do not return. It rejects new runs, cancels queued runs and the one in
- * progress, and waits up to `timeout_ns` for their functions (0: does not wait). Then it ends the
- * threads and the remaining groups.
+ * Stops a strategy even if replica functions do not return. It rejects new runs, cancels queued runs and the one in
+ * progress, and waits up to `timeout_ns` for their functions (0: does not wait). Then it ends the threads.
  *
- * If a function has not returned by then, its collectives fail with CANCELLED. Everything that it uses stays valid
- * until it returns, and the last such thread frees it. That can be a library thread, a caller of dist_run() (whose call
- * returns when its functions have), or a host thread in dist_replica_leave(). As after dist_strategy_destroy(), values,
- * variables and works can still be released. Does nothing if `strategy` is NULL, or in a forked child.
+ * The handle stays valid until dist_strategy_destroy(), so other threads may still use it: their runs fail with
+ * CANCELLED. If a function has not returned in time, its collectives fail with CANCELLED too, and dist_strategy_destroy()
+ * does not wait for it: everything that it uses stays valid until it returns, and the last such thread frees it. That can
+ * be a library thread, a caller of dist_run() (whose call returns when its functions have), or a host thread in
+ * dist_replica_leave(). Does nothing if `strategy` is NULL, or in a forked child.
  *
- * Context  Strategy, serialized, except that runs may be queued or in progress. Not inside a function of the strategy's
- *          replicas, nor in its scope.
+ * Context  Strategy, serialized, except that runs may begin, be queued or be in progress. Not inside a function of the
+ *          strategy's replicas, nor in its scope.
  * Blocks   Up to timeout_ns.
- * Owns     Takes the strategy, even if it returns DEADLINE_EXCEEDED.
  * Errors   DEADLINE_EXCEEDED    some functions have not returned; the message names the replicas, or an update.
  *          FAILED_PRECONDITION  called inside a function of the strategy (of a replica, merge or update), its scope, a
  *                               dist_done_fn, a dataset's source or another callback of a call on the strategy; its
- *                               coordinator still exists; or it is a thread's default strategy. The strategy is
- *                               unchanged.
+ *                               coordinator still exists; it has been shut down before; or it is a thread's default
+ *                               strategy. The strategy is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strategy, int64_t timeout_ns);
 

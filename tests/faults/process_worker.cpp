@@ -232,6 +232,7 @@ class ProcessWorker {
           // Without waiting for functions that are inside: the guilty one waits for its peers there.
           const dist_status status = dist_strategy_shutdown(ending, 0);
           if (status != DIST_OK && status != DIST_DEADLINE_EXCEEDED) out_.end = status;
+          if (dist_strategy_destroy(ending) != DIST_OK) out_.end = DIST_INTERNAL;
         });
       }
       out_.run = dist_run(ending, take_part, &place_, nullptr);

@@ -257,6 +257,7 @@ void play(Cluster& cluster, const WorkerCell& cell, WorkerOutcome& out) {
     // Without waiting for functions that are inside: the guilty one waits for its peers there.
     const dist_status status = dist_strategy_shutdown(ending, 0);
     if (status != DIST_OK && status != DIST_DEADLINE_EXCEEDED) std::abort();
+    if (dist_strategy_destroy(ending) != DIST_OK) std::abort();
   }
   for (std::thread& thread : threads) thread.join();
 }

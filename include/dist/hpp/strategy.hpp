@@ -194,8 +194,8 @@ class strategy : public strategy_ref {
     check(dist_strategy_destroy(handle_));
     handle_ = nullptr;
   }
-  // Ends it even if replica functions do not return. Throws DIST_DEADLINE_EXCEEDED if functions are still running; the
-  // strategy is destroyed nevertheless, and the last function to return frees what it uses.
+  // Stops it even if replica functions do not return. Throws DIST_DEADLINE_EXCEEDED if functions are still running: what
+  // they use stays valid after this object's end, and the last function to return frees it.
   void shutdown(int64_t timeout_ns);
 
  private:
@@ -240,7 +240,6 @@ inline dist_cluster_resolver *strategy_ref::cluster_resolver() const {
 
 inline void strategy::shutdown(int64_t timeout_ns) {
   const dist_status status = dist_strategy_shutdown(handle_, timeout_ns);
-  if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) handle_ = nullptr;
   if (status == DIST_DEADLINE_EXCEEDED) (void)host_.release();  // its functions may still be called
   check(status);
 }

@@ -315,6 +315,7 @@ static void shutdown_ends_waits(void **state) {
     for (int k = 0; k < 2; k++) assert_int_equal(end_of_run(&runs[k]), DIST_CANCELLED);
     if (work != NULL) assert_int_equal(end_of(work), DIST_CANCELLED);
     assert_int_equal(state_of(p.holding).waiting, 0);
+    assert_ok(dist_strategy_destroy(p.waiting));
     let_go(&p);
   }
 }
@@ -399,6 +400,7 @@ static void host_threads_that_wait_are_shut_down(void **state) {
   assert_ok(dist_strategy_shutdown(p.waiting, -1));
   pthread_join(handle, NULL);
   assert_int_equal(thread.status, DIST_CANCELLED);
+  assert_ok(dist_strategy_destroy(p.waiting));
   assert_int_equal(state_of(p.holding).waiting, 0);
   let_go(&p);
 }

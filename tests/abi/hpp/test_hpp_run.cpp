@@ -99,6 +99,8 @@ void shut_down() {
   dist::strategy idle(2);
   idle.run([](replica replica) { replica.barrier(); });
   idle.shutdown(-1);
+  REQUIRE_ERROR(DIST_CANCELLED, idle.run([](replica) {}));
+  idle.destroy();
   assert_null(idle.get());
 
   dist::strategy stuck(2);
@@ -120,6 +122,7 @@ void shut_down() {
   });
   inside.get_future().wait();
   REQUIRE_ERROR(DIST_DEADLINE_EXCEEDED, stuck.shutdown(0));
+  stuck.destroy();  // although a function is inside
   assert_null(stuck.get());
   let_out.set_value();
   caller.join();

@@ -293,6 +293,7 @@ static void a_shutdown_leaves_their_masks(void **state) {
   }
   pthread_barrier_wait(&moved);
   const dist_status shut = dist_strategy_shutdown(strategy, 0);
+  assert_ok(dist_strategy_destroy(strategy));
   pthread_barrier_wait(&gone);
   for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
   assert_int_equal(shut, DIST_DEADLINE_EXCEEDED);

@@ -232,6 +232,7 @@ static void a_shutdown_beside_a_stuck_function(void **state) {
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "requests");
   assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED,
                "the functions of replica ");
+  assert_ok(dist_strategy_destroy(strategy));
   gate_add(&h.released);
   dist_request_destroy(stuck);
   await_threads(before);
@@ -329,6 +330,7 @@ static void a_shutdown_beside_a_stuck_host_thread(void **state) {
   dist_request *stuck = hold_only(strategy, &h);
   assert_fails(dist_strategy_shutdown(strategy, 1000 * 1000), DIST_DEADLINE_EXCEEDED,
                "the functions of replica 0");
+  assert_ok(dist_strategy_destroy(strategy));
   gate_add(&h.released);
   pthread_join(thread, NULL);
   assert_int_equal(one.status, DIST_OK);

@@ -283,11 +283,8 @@ static void a_strategy_ends_before_it(void **state) {
     dist_request *work = submit_stuck(strategy, &g, BY_DEADLINE, &none);
     atomic_fetch_add(&clock.now_ns, LONG_NS);
     assert_int_equal(end_of(work), DIST_DEADLINE_EXCEEDED);
-    if (shut_down) {
-      assert_ok(dist_strategy_shutdown(strategy, -1));
-    } else {
-      assert_ok(dist_strategy_destroy(strategy));
-    }
+    if (shut_down) assert_ok(dist_strategy_shutdown(strategy, -1));
+    assert_ok(dist_strategy_destroy(strategy));
     await_threads(before + 1);
     /* The other thread may have come too late to make its state. */
     const int made = atomic_load(&all.made);

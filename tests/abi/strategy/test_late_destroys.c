@@ -101,15 +101,17 @@ static void one_warning_states_what_is_left(void **state) {
   assert_int_equal(log.lines, 1);
 }
 
-static void a_shutdown_warns_too(void **state) {
+static void the_end_after_a_shutdown_warns_too(void **state) {
   (void)state;
   log_of log = {0};
   dist_strategy *strategy = logging(&log, 0);
   dist_variable *const w = variable(strategy, "w");
   assert_ok(dist_strategy_shutdown(strategy, 0));
+  assert_int_equal(log.lines, 0);
+  assert_ok(dist_strategy_destroy(strategy));
   assert_int_equal(log.lines, 1);
   assert_has(log.last,
-             "dist_strategy_shutdown(): the host has not destroyed all objects of the strategy: 1 variable "
+             "dist_strategy_destroy(): the host has not destroyed all objects of the strategy: 1 variable "
              "(\"w\"). ");
   dist_variable_destroy(w);
 }
@@ -177,7 +179,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(destroyed_objects_are_not_mentioned),
       cmocka_unit_test(one_warning_states_what_is_left),
-      cmocka_unit_test(a_shutdown_warns_too),
+      cmocka_unit_test(the_end_after_a_shutdown_warns_too),
       cmocka_unit_test(late_destroys_can_be_announced),
       cmocka_unit_test(a_failed_destroy_does_not_warn),
       cmocka_unit_test(objects_that_libdist_owns_do_not_count),

@@ -103,6 +103,7 @@ static void idle_strategies(void **state) {
       dist_group *group = NULL;
       assert_ok(dist_group_create(strategy, (const int32_t[]){0, 2}, 2, &group));
       assert_ok(dist_strategy_shutdown(strategy, timeout_ns));
+      assert_ok(dist_strategy_destroy(strategy));
       assert_int_equal(atomic_load(&counted.live_bytes), 0);
       await_threads(before);
     }
@@ -119,6 +120,7 @@ static void check_stuck(int32_t threads, int32_t stuck, int ends) {
   const pthread_t host = begin(&s, run_stay);
   assert_int_equal(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED);
   assert_names("replica", stuck);
+  assert_ok(dist_strategy_destroy(s.strategy));
   /* the run's caller, and the stuck replica where that is another thread */
   const int caller_is_it = threads == DIST_THREADS_CALLER && stuck == 0;
   await_threads(before + (caller_is_it ? 1 : 2));
@@ -187,6 +189,96 @@ static void runs_that_end_in_time(void **state) {
     pthread_join(host, NULL);
     assert_int_equal(end.status, DIST_OK);
     assert_int_equal(s.run, DIST_CANCELLED);
+    assert_ok(dist_strategy_destroy(s.strategy));
+    assert_int_equal(atomic_load(&counted.live_bytes), 0);
+  }
+}
+
+static dist_status run_once(dist_strategy *strategy, int32_t id) {
+  (void)id;
+  return dist_run(strategy, healthy, NULL, NULL);
+}
+
+static dist_status enter_once(dist_strategy *strategy, int32_t id) {
+  dist_replica *replica = NULL;
+  const dist_status status = dist_replica_enter(strategy, id, &replica);
+  return status != DIST_OK ? status : dist_replica_leave(replica, healthy(replica, NULL));
+}
+
+static dist_status healthy_alone(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  return dist_replica_check(replica);
+}
+
+static dist_status submit_once(dist_strategy *strategy, int32_t id) {
+  (void)id;
+  dist_request *request = NULL;
+  dist_status status = dist_submit(strategy, healthy_alone, NULL, NULL, &request);
+  if (status != DIST_OK) return status;
+  status = dist_request_wait(request, DIST_NO_TIMEOUT);
+  dist_request_destroy(request);
+  return status;
+}
+
+static dist_status read_once(dist_strategy *strategy, int32_t id) {
+  (void)id;
+  float number = 3;
+  const dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
+  dist_value *value = NULL, *sum = NULL;
+  dist_status status = dist_value_create_tensor(strategy, &tensor, &value);
+  if (status != DIST_OK) return status;
+  status = dist_reduce(strategy, DIST_REDUCE_MEAN, value, NULL, NULL, &sum);
+  dist_value_release(sum);
+  dist_value_release(value);
+  return status == DIST_OK && dist_strategy_num_replicas(strategy) != 2 ? DIST_INTERNAL : status;
+}
+
+typedef struct repeated {
+  dist_strategy *strategy;
+  dist_status (*once)(dist_strategy *strategy, int32_t id);
+  int32_t id;
+  gate *begun;
+  dist_status status;
+} repeated;
+
+static void *repeat(void *argument) {
+  repeated *r = argument;
+  do {
+    r->status = r->once(r->strategy, r->id);
+    gate_add(r->begun);
+  } while (r->status == DIST_OK);
+  return NULL;
+}
+
+/* Until the strategy is destroyed, a thread need not know that another one has shut it down. */
+static void calls_that_come_later(void **state) {
+  (void)state;
+  for (int i = 0; i < 60; i++) {
+    const int32_t threads = i % 3;
+    const int submits = threads == DIST_THREADS_LIBRARY && i % 2 == 0;
+    dist_strategy *strategy = strategy_with(counting(2, threads));
+    gate begun = GATE_INIT;
+    pthread_t handles[2];
+    repeated all[2];
+    for (int32_t k = 0; k < 2; k++) {
+      all[k] = (repeated){strategy,
+                          threads == DIST_THREADS_HOST ? enter_once
+                          : submits                    ? submit_once
+                                                       : run_once,
+                          k, &begun, DIST_OK};
+      assert_int_equal(pthread_create(&handles[k], NULL, repeat, &all[k]), 0);
+    }
+    gate_await(&begun, 2);
+    assert_ok(dist_strategy_shutdown(strategy, -1));
+    for (int k = 0; k < 2; k++) {
+      pthread_join(handles[k], NULL);
+      if (!submits || all[k].status != DIST_UNAVAILABLE) assert_int_equal(all[k].status, DIST_CANCELLED);
+    }
+    assert_int_equal(all[0].once(strategy, 0), submits ? DIST_UNAVAILABLE : DIST_CANCELLED);
+    if (!submits) assert_has(dist_last_error(), "dist_strategy_shutdown()");
+    assert_ok(read_once(strategy, 0));
+    assert_fails(dist_strategy_shutdown(strategy, -1), DIST_FAILED_PRECONDITION, "already been shut down");
+    assert_ok(dist_strategy_destroy(strategy));
     assert_int_equal(atomic_load(&counted.live_bytes), 0);
   }
 }
@@ -223,11 +315,13 @@ static void a_stuck_host_thread(void **state) {
     gate_await(&s.others, come - 1);
     assert_fails(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED, "replica");
     assert_names("replica", 0);
+    if (come == 2) assert_ok(dist_strategy_destroy(s.strategy));
     for (int32_t i = 1; i < come; i++) {
       pthread_join(threads[i], NULL);
       assert_int_not_equal(members[i].entered == DIST_OK ? members[i].left : members[i].entered, DIST_OK);
     }
     assert_true(atomic_load(&counted.live_bytes) > 0);
+    if (come != 2) assert_ok(dist_strategy_destroy(s.strategy));
     gate_add(&s.let_out);
     pthread_join(threads[0], NULL);
     assert_int_equal(s.after, DIST_CANCELLED);
@@ -267,6 +361,7 @@ static void a_stuck_logical_device(void **state) {
   assert_int_equal(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED);
   assert_names("logical device", 1);
   assert_has(dist_last_error(), "of replica 1");
+  assert_ok(dist_strategy_destroy(s.strategy));
   await_threads(before + 3); /* the caller, replica 1, its device 1 */
   gate_add(&s.let_out);
   pthread_join(host, NULL);
@@ -302,9 +397,11 @@ static void a_run_inside_a_merge_function(void **state) {
     s = scene_of(strategy_with(counting(2, DIST_THREADS_LIBRARY)), stuck);
     const pthread_t host = begin(&s, run_merging);
     assert_fails(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED, "replica");
+    if (stuck == 0) assert_ok(dist_strategy_destroy(s.strategy));
     gate_add(&s.let_out);
     pthread_join(host, NULL);
     await_threads(before);
+    if (stuck == 1) assert_ok(dist_strategy_destroy(s.strategy)); /* when its functions have returned */
     assert_int_equal(s.run, DIST_CANCELLED);
     while (atomic_load(&counted.live_bytes) != 0) sched_yield();
   }
@@ -334,6 +431,7 @@ static void what_is_left_of_it(void **state) {
   dist_variable *variable = NULL;
   assert_ok(dist_variable_create(strategy, &tensor, NULL, &variable));
   assert_ok(dist_strategy_shutdown(strategy, -1));
+  assert_ok(dist_strategy_destroy(strategy));
   assert_true(atomic_load(&counted.live_bytes) > 0);
   dist_work_destroy(works[0]);
   assert_ok(dist_work_wait(works[1], DIST_NO_TIMEOUT));
@@ -361,14 +459,20 @@ static void refusals_leave_it_as_it_was(void **state) {
   assert_ok(dist_scope_exit(strategy));
   assert_healthy(DIST_THREADS_CALLER, strategy);
   assert_ok(dist_strategy_shutdown(strategy, 0));
+  assert_ok(dist_strategy_destroy(strategy));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(idle_strategies),        cmocka_unit_test(a_stuck_replica),
-      cmocka_unit_test(runs_that_end_in_time),  cmocka_unit_test(a_stuck_host_thread),
-      cmocka_unit_test(a_stuck_logical_device), cmocka_unit_test(a_run_inside_a_merge_function),
-      cmocka_unit_test(what_is_left_of_it),     cmocka_unit_test(refusals_leave_it_as_it_was),
+      cmocka_unit_test(idle_strategies),
+      cmocka_unit_test(a_stuck_replica),
+      cmocka_unit_test(runs_that_end_in_time),
+      cmocka_unit_test(a_stuck_host_thread),
+      cmocka_unit_test(calls_that_come_later),
+      cmocka_unit_test(a_stuck_logical_device),
+      cmocka_unit_test(a_run_inside_a_merge_function),
+      cmocka_unit_test(what_is_left_of_it),
+      cmocka_unit_test(refusals_leave_it_as_it_was),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,7 @@ struct fixture {
   const struct function *function; /* that is called */
   const char *path;                /* of a checkpoint with a tensor "variable" */
   size_t variant;
+  int shut; /* the strategy has been shut down before the call */
   dist_status status;
 
   dist_strategy *strategy; /* one replica, of one logical device */
@@ -97,6 +98,7 @@ struct function {
 #define NEED(call)                                                                          \
   do {                                                                                      \
     if ((call) != DIST_OK) {                                                                \
+      if (f->shut) pthread_exit(NULL); /* what the call needs cannot be made any more */    \
       snprintf(f->shared->fault, sizeof f->shared->fault, "fixture: %.200s: %.700s", #call, \
                dist_last_error());                                                          \
       _exit(1);                                                                             \

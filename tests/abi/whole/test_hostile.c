@@ -2,7 +2,8 @@
  *
  * Every function with unreasonable arguments: numbers at the limits of their types, NULL for each pointer,
  * and array sizes that no memory can hold. Every call must return; none may crash, hang or throw, and a call
- * that fails must set a UTF-8 message. hostile.py generates the calls from the headers.
+ * that fails must set a UTF-8 message. hostile.py generates the calls from the headers. So must every function with
+ * valid arguments whose strategy has been shut down.
  *
  * The calls of one function run in a child process, so that a crash is detected and attributed.
  */
@@ -21,11 +22,11 @@ static const char *fault_of(const struct fixture *f) {
   const struct function *function = f->function;
   if (!function->fallible) return NULL;
   const struct variant *variant = &function->variants[f->variant];
-  if (f->status == DIST_OK) return variant->fails ? "succeeded" : NULL;
+  if (f->status == DIST_OK) return variant->fails && !f->shut ? "succeeded" : NULL;
   const int about_errors = function->call == call_dist_fail || function->call == call_dist_last_error_info;
-  if (f->variant == 0 && !about_errors && !variant->fails) return dist_last_error();
+  if (f->variant == 0 && !about_errors && !variant->fails && !f->shut) return dist_last_error();
   if (about_errors) return NULL; /* the error is the host's own, or stays as it was */
-  if (strstr(dist_last_error(), variant->words) == NULL) return dist_last_error();
+  if (!f->shut && strstr(dist_last_error(), variant->words) == NULL) return dist_last_error();
   if (dist_last_error()[0] == '\0') return "failed without a message";
   return is_utf8(dist_last_error()) ? NULL : "has a message that is no UTF-8";
 }
@@ -62,6 +63,7 @@ struct task {
   const char *path;
   const struct function *function;
   size_t variant;
+  int shut;
 };
 
 /* Each on a thread of its own: what it has entered it does not leave. The fixture stays: datasets read ahead.
@@ -73,8 +75,10 @@ static void *call_one(void *argument) {
   if (f == NULL) _exit(1);
   snprintf(task->shared->what, sizeof task->shared->what, "fixture");
   make_fixture(f, task->shared, task->path, function, task->variant);
-  snprintf(task->shared->what, sizeof task->shared->what, "%s(%s)", function->name,
-           function->variants[task->variant].what);
+  f->shut = task->shut;
+  snprintf(task->shared->what, sizeof task->shared->what, "%s(%s%s)", function->name,
+           function->variants[task->variant].what, f->shut ? ", after a shutdown" : "");
+  if (f->shut) NEED(dist_strategy_shutdown(f->strategy, 0));
   /* Whatever the run makes of a work that is left: what counts is the call. */
   if (function->place == IN_REPLICA) {
     (void)!dist_run(f->strategy, plan_and_call, f, NULL);
@@ -91,8 +95,10 @@ static void call_all(struct shared *shared, const char *path, const struct funct
   const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
   for (size_t i = 0; i < COUNT_OF(fatal); i++) signal(fatal[i], SIG_DFL);
   alarm(GUARD_S);
-  for (size_t i = 0; i < function->num_variants; i++) {
-    const struct task task = {shared, path, function, i};
+  const size_t shut = function->place == OUTSIDE ? 1 : 0;
+  for (size_t i = 0; i < function->num_variants + shut; i++) {
+    const int last = i == function->num_variants;
+    const struct task task = {shared, path, function, last ? 0 : i, last};
     pthread_t thread;
     if (pthread_create(&thread, NULL, call_one, (void *)&task) != 0) _exit(1);
     pthread_join(thread, NULL);

@@ -55,7 +55,8 @@ static int play(const char *part) {
     if (!early) return end_with(dist_run(strategy, sum, &differs, NULL));
     printf("shuts down\n");
     fflush(stdout);
-    return dist_strategy_shutdown(strategy, 0) == DIST_OK ? 0 : 2;
+    return dist_strategy_shutdown(strategy, 0) == DIST_OK && dist_strategy_destroy(strategy) == DIST_OK ? 0
+                                                                                                        : 2;
   }
   /* They form a generation after a run that has failed, and then go on. */
   dist_run_options first = DIST_RUN_OPTIONS_INIT;

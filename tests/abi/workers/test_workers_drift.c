@@ -215,10 +215,7 @@ static void a_worker_that_is_late_or_lost(void **state) {
       if (of == CANCELLED_BY_ANOTHER && w == 1 && threads[w].status == DIST_ABORTED) continue;
       assert_int_equal(threads[w].status, wanted[of].status);
     }
-    for (int w = 0; w < all.n; ++w) {
-      if (of != LOST || w != 1) assert_ok(dist_strategy_destroy(all.strategies[w]));
-    }
-    dist_network_destroy(all.network);
+    end_workers(&all);
   }
 }
 

@@ -334,7 +334,7 @@ static void a_run_that_does_not_begin_counts(void **state) {
   end_workers(&all);
 }
 
-static dist_status destroy_or_run(dist_strategy *strategy, int worker, void *user_data) {
+static dist_status shut_down_or_run(dist_strategy *strategy, int worker, void *user_data) {
   if (worker == 1) return dist_strategy_shutdown(strategy, -1);
   return dist_run(strategy, add_up, user_data, NULL);
 }
@@ -344,11 +344,10 @@ static void a_worker_that_ends_is_lost_to_the_others(void **state) {
   workers all = workers_of("2+2", (dist_strategy_options)DIST_STRATEGY_OPTIONS_INIT);
   static sums found;
   worker_thread threads[MOST_WORKERS];
-  on_workers(&all, destroy_or_run, &found, threads);
+  on_workers(&all, shut_down_or_run, &found, threads);
   assert_int_equal(threads[0].status, DIST_UNAVAILABLE);
   assert_has(threads[0].error.message, "worker 1 is lost");
-  assert_ok(dist_strategy_destroy(all.strategies[0]));
-  dist_network_destroy(all.network);
+  end_workers(&all);
 }
 
 /* ---- Threads of the host ---- */

@@ -331,8 +331,7 @@ static void a_worker_that_ends_is_lost(void **state) {
   on_workers(&all, shut_down_or_wait, &given, threads);
   assert_int_equal(threads[0].status, DIST_UNAVAILABLE);
   assert_has(threads[0].error.message, "worker 1 is lost");
-  assert_ok(dist_strategy_destroy(all.strategies[0]));
-  dist_network_destroy(all.network);
+  end_workers(&all);
 }
 
 static dist_status run_with_deadline(dist_strategy *strategy, int worker, void *user_data) {

@@ -19,7 +19,6 @@ abstract class RunCall extends Target implements Cancel.Ended {
     private long cancel; // libdist's object for this run alone; 0: it is over, or has none
     private boolean signalled; // the cancel object
     private boolean over;
-    private volatile boolean begun; // a function of the user's
     private Thread interrupted; // the first of its threads that was; null: none
 
     RunCall(Strategy strategy) {
@@ -38,9 +37,6 @@ abstract class RunCall extends Target implements Cancel.Ended {
 
     /** Same as {@link #asReplica(long, Body)}, with an object made on this thread. */
     final <T> T asReplica(Replica replica, Body<T> body) throws Exception {
-        if (!begun) {
-            begun = true;
-        }
         Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this::interrupted);
         try {
             Replica outer = replica.begin();
@@ -108,11 +104,6 @@ abstract class RunCall extends Target implements Cancel.Ended {
     @FunctionalInterface
     interface Cancellable {
         void with(long token, long cancel);
-    }
-
-    /** Returns whether a function of the program has begun, so that libdist knows the run. */
-    final boolean hasBegun() {
-        return begun;
     }
 
     /** Makes a call that {@link #cancel} cancels, and {@code given} too, if it is not null. */

@@ -74,8 +74,7 @@ public final class Strategy extends Serving {
             long[] out = new long[1];
             DistModule.dist_strategy_create(raw, out);
             made = true;
-            return new StrategyLife(
-                    out[0], handle -> destroy(handle, tokens), handle -> end(handle, tokens, h -> {}));
+            return new StrategyLife(out[0], handle -> destroy(handle, tokens));
         } finally {
             if (!made) {
                 unregister(tokens);
@@ -95,13 +94,9 @@ public final class Strategy extends Serving {
     }
 
     private static void destroy(long handle, long[] tokens) {
-        end(handle, tokens, DistModule::dist_strategy_destroy);
-    }
-
-    private static void end(long handle, long[] tokens, LongConsumer destroy) {
         WeakReference<Strategy> known = LIVE.remove(handle); // before another may have the same address
         try {
-            destroy.accept(handle);
+            DistModule.dist_strategy_destroy(handle);
         } catch (DistException e) {
             if (known != null) {
                 LIVE.put(handle, known);
@@ -124,7 +119,7 @@ public final class Strategy extends Serving {
         WeakReference<Strategy> reference = LIVE.get(handle);
         Strategy strategy = (reference == null ? DEFAULT.get() : reference).get();
         if (strategy == null || strategy.ask(Long::valueOf) != handle) {
-            strategy = new Strategy(new StrategyLife(handle, h -> {}, h -> {}), Thread.currentThread(), null);
+            strategy = new Strategy(new StrategyLife(handle, h -> {}), Thread.currentThread(), null);
             DEFAULT.set(new WeakReference<>(strategy));
         }
         return strategy;
@@ -149,9 +144,9 @@ public final class Strategy extends Serving {
     }
 
     /** Same as {@link #acquire}, for a run; {@link StrategyLife#leaves} must follow. */
-    long acquireFor(RunCall run) {
+    long acquireForRun() {
         checkThread();
-        return life.comes(run);
+        return life.comes();
     }
 
     private void checkThread() {
@@ -201,16 +196,16 @@ public final class Strategy extends Serving {
         };
         run.<X>run(options.cancel(), (token, cancel) -> {
             if (options.isPlain()) {
-                long handle = acquireFor(run);
+                long handle = acquireForRun();
                 try {
                     DistModule.run_until(handle, token, cancel);
                 } finally {
-                    life.leaves(run);
+                    life.leaves();
                 }
                 return;
             }
             try (Uses uses = new Uses()) {
-                DistModule.dist_run(uses.ofRun(this, run), token, options.toNative(uses, cancel));
+                DistModule.dist_run(uses.ofRun(this), token, options.toNative(uses, cancel));
             }
         });
     }
@@ -246,7 +241,7 @@ public final class Strategy extends Serving {
         run.<X>run(options.cancel(), (token, cancel) -> {
             try (Uses uses = new Uses()) {
                 dist_run_options raw = options.toNative(uses, cancel);
-                DistModule.dist_run_values(uses.ofRun(this, run), token, Value.arguments(uses, this, args),
+                DistModule.dist_run_values(uses.ofRun(this), token, Value.arguments(uses, this, args),
                         uses.ofNullable(kwargs), raw, out);
             }
         });

@@ -2,7 +2,6 @@
 
 package org.libdist;
 
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -24,23 +23,19 @@ final class StrategyLife extends Native {
 
     private final Queue<Native> uncollected = new ConcurrentLinkedQueue<>();
     private final Set<Native> dependents = Collections.newSetFromMap(new IdentityHashMap<>());
-    private final LongConsumer forget; // what Java knows of the strategy besides
-    private int runs; // of its users those that a shutdown ends, except for the next
-    private final List<RunCall> calls = new ArrayList<>(1); // runs: users that a shutdown ends once they have begun
+    private int runs; // of its users those that a shutdown ends
     private final AtomicReference<RunSlot> spare = new AtomicReference<>(); // for the next run; null: none
-    private volatile boolean ended; // there is no next run
-    private volatile boolean shuttingDown; // libdist is taking the handle
-    private volatile boolean shutDown; // libdist has taken it
+    private volatile boolean ended; // it is destroyed: there is no next run
+    private volatile boolean shuttingDown;
+    private volatile boolean shutDown;
 
-    /** @param forget is part of {@code destroy} too */
-    StrategyLife(long handle, LongConsumer destroy, LongConsumer forget) {
+    StrategyLife(long handle, LongConsumer destroy) {
         super("strategy", handle, destroy);
-        this.forget = forget;
     }
 
     @Override
     boolean isIdle() {
-        return super.isIdle() && !shuttingDown && !shutDown && dependents.isEmpty();
+        return super.isIdle() && !ended && !shuttingDown && (shutDown || dependents.isEmpty());
     }
 
     /** Returns whether a call uses the strategy, or it is closed. */
@@ -48,30 +43,17 @@ final class StrategyLife extends Native {
         return users() > 0 || isClosed();
     }
 
-    synchronized void running(int more) {
-        runs += more;
-    }
-
-    /** Returns the handle for a run that libdist does not know yet. */
-    synchronized long comes(RunCall run) {
+    /** Returns the handle for a run. */
+    synchronized long comes() {
         long handle = acquire();
-        calls.add(run);
+        runs++;
         return handle;
     }
 
     /** Called when the run has ended; ends its use of the strategy. */
-    synchronized void leaves(RunCall run) {
-        calls.remove(run);
+    synchronized void leaves() {
+        runs--;
         release();
-    }
-
-    /** Returns the number of users that a shutdown ends. Requires this object's lock. */
-    private int endable() {
-        int all = runs;
-        for (RunCall run : calls) {
-            all += run.hasBegun() ? 1 : 0;
-        }
-        return all;
     }
 
     RunSlot takeSlot() {
@@ -180,12 +162,12 @@ final class StrategyLife extends Native {
             if (!refuse(true)) {
                 return;
             }
-            shuttingDown = true; // who ends from now on leaves the handle alone
+            shuttingDown = true; // who ends from now on does not destroy it
             if (!awaitOthers(timeoutNanos, hasPeers)) { // they may use the handle for as long as they like
                 shuttingDown = false;
                 endWhenUnused();
                 throw new DistException(Status.DEADLINE_EXCEEDED,
-                        "the strategy is closed, but " + (users() - endable())
+                        "the strategy is closed, but " + (users() - runs)
                                 + " calls of its methods by other threads have not returned; it ends when they have");
             }
         }
@@ -200,40 +182,30 @@ final class StrategyLife extends Native {
                 }
                 throw e;
             }
-            taken();
+            endShutDown();
             throw e;
         }
-        taken();
+        endShutDown();
     }
 
     /**
      * Returns whether all users except runs have finished in time. Requires this object's lock, which is
-     * released while waiting. A run that libdist may not know yet is cancelled here, because libdist must not
-     * take the handle from it.
+     * released while waiting.
      */
     private boolean awaitOthers(long timeoutNanos, boolean hasPeers) {
         long deadline = System.nanoTime() + timeoutNanos;
         boolean interrupted = false;
-        while (users() > endable()) {
+        while (users() > runs) {
             long left = timeoutNanos < 0 ? Long.MAX_VALUE : deadline - System.nanoTime();
-            boolean hasOthers = users() > runs + calls.size();
-            boolean coming = false;
-            for (RunCall run : calls) {
-                if (!run.hasBegun()) {
-                    coming = true;
-                    run.cancel("Strategy.close()");
-                }
-            }
-            if (left <= 0 && hasOthers) {
+            if (left <= 0) {
                 break;
             }
-            if (hasPeers && hasOthers) { // again, as a call may only be on its way to its wait
+            if (hasPeers) { // again, as a call may only be on its way to its wait
                 cancel();
             }
-            boolean again = hasPeers || coming;
             try {
                 TimeUnit.NANOSECONDS.timedWait(
-                        this, again ? AGAIN_NANOS : Math.min(left, SECOND_NANOS));
+                        this, hasPeers ? AGAIN_NANOS : Math.min(left, SECOND_NANOS));
             } catch (InterruptedException e) {
                 interrupted = true;
                 break;
@@ -242,7 +214,7 @@ final class StrategyLife extends Native {
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
-        return users() <= endable();
+        return users() <= runs;
     }
 
     /** Makes the last user destroy the strategy. Runs end, so there is a last one. */
@@ -258,14 +230,15 @@ final class StrategyLife extends Native {
         }
     }
 
-    private void taken() {
+    /** The last run to end destroys the strategy, or this does. */
+    private void endShutDown() {
         List<Native> left;
         synchronized (this) {
             shutDown = true;
+            shuttingDown = false;
             left = List.copyOf(dependents);
         }
         left.forEach(Native::closeLater);
-        endSlot();
-        forget.accept(handle());
+        endIfClosed();
     }
 }

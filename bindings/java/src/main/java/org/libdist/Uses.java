@@ -25,19 +25,10 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
-    /** Same as {@link #of}, for the strategy of a run that is about to be passed to libdist. */
-    long ofRun(Strategy strategy, RunCall run) {
-        long handle = strategy.acquireFor(run);
-        deferred.add(() -> strategy.life().leaves(run));
-        return handle;
-    }
-
     /** Same as {@link #of}, for the strategy of a run, which a shutdown cancels. */
     long ofRun(Strategy strategy) {
-        long handle = strategy.acquire();
-        strategy.life().running(1);
-        acquired.add(strategy);
-        deferred.add(() -> strategy.life().running(-1));
+        long handle = strategy.acquireForRun();
+        deferred.add(strategy.life()::leaves);
         return handle;
     }
 
