@@ -472,13 +472,13 @@ static dist_status quick_all_reduce(dist_replica *replica, int32_t op, int32_t d
                                     const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
-  return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options);
+  return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options, NULL);
 }
 static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t dtype, void *data, int64_t count,
                                    const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
-  return dist_broadcast(replica, root, &tensor, &tensor, 1, &options);
+  return dist_broadcast(replica, root, &tensor, &tensor, 1, &options, NULL);
 }
 static dist_status run_until(dist_strategy *strategy, dist_replica_fn fn, void *user_data, dist_cancel *cancel) {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
@@ -487,6 +487,6 @@ static dist_status run_until(dist_strategy *strategy, dist_replica_fn fn, void *
 }
 static dist_status quick_barrier(dist_replica *replica, const char *tag, int64_t timeout_ns) {
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
-  return dist_barrier(replica, &options);
+  return dist_barrier(replica, &options, NULL);
 }
 %}

@@ -17,7 +17,7 @@ struct Callbacks {
   virtual int32_t replica(int64_t token, int64_t replica, int32_t id, int32_t num_replicas) = 0;
 #endif
   virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
-  virtual int64_t merge(int64_t token, int64_t strategy, int64_t args) = 0;
+  virtual int64_t merge(int64_t token, int64_t strategy, int64_t args, int64_t kwargs) = 0;
   virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
   /* copy: the address of a dist_tensor, for tensor_at(); 0 where there is none */
   virtual int64_t update_values(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
@@ -103,8 +103,8 @@ static dist_status on_values(dist_replica *replica, dist_value *args, dist_value
   return hand_over(call(callbacks, &Callbacks::values, number(token), number(replica), number(args), number(kwargs)),
                    out);
 }
-static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *token) {
-  return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args)), out);
+static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs, dist_value **out, void *token) {
+  return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args), number(kwargs)), out);
 }
 static dist_status on_update(dist_strategy *, dist_tensor *copy, dist_value *args, void *token) {
   return call(callbacks, &Callbacks::update, number(token), number(copy), number(args));
@@ -168,8 +168,8 @@ static dist_status on_partition(const dist_tensor *spec, int64_t *out_partitions
 static void on_loop(int64_t begin, int64_t end, void *token) {
   call(callbacks, &Callbacks::loop, number(token), begin, end);
 }
-static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
-  call(callbacks, &Callbacks::reduce, number(token), number(acc), number(in), (int64_t)count, dtype);
+static void on_reduce(void *acc, const void *in, int64_t count, dist_dtype dtype, void *token) {
+  call(callbacks, &Callbacks::reduce, number(token), number(acc), number(in), count, dtype);
 }
 static void on_apply(const dist_block *block, void *token) {
   call(callbacks, &Callbacks::apply, number(token), (int64_t)block->tensor, block->first, block->count, block->dtype,

@@ -18,7 +18,7 @@ template <class Options> struct Kept : Options {
   std::vector<dist_variable *> variables;
   Tensors tensors;
   dist_work *work;
-  double norm;
+  bool begins_work;
   dist_cross_device_functions functions;
   dist_strategy_functions strategy_functions;
   dist_executor executor;
@@ -273,7 +273,6 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
 %ignore dist_collective_options::reduce_fn;
 %ignore dist_collective_options::reduce_user_data;
 %ignore dist_collective_options::splits;
-%ignore dist_collective_options::out_work;
 %extend dist_collective_options {
   void set_weights(const double *weights, size_t n) {
     dist_swig::kept($self)->reals.assign(weights, weights + n);
@@ -285,15 +284,32 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
   }
   void set_splits(const long long *numbers, size_t n) { $self->splits = dist_swig::keep($self, numbers, n); }
   /* The call begins work, which work() then gives. */
-  void begin_work() { $self->out_work = &dist_swig::kept($self)->work; }
+  void begin_work() { dist_swig::kept($self)->begins_work = true; }
   dist_work *work() { return dist_swig::kept($self)->work; }
 };
+
+%{
+namespace dist_swig {
+
+/* The options of the call that this thread makes. */
+static thread_local const dist_collective_options *given_options;
+static dist_work **room_for_work() {
+  auto *const options = const_cast<dist_collective_options *>(given_options);
+  return options && kept(options)->begins_work ? &kept(options)->work : nullptr;
+}
+
+}  // namespace dist_swig
+%}
+%typemap(check) const dist_collective_options *options "dist_swig::given_options = $1;"
+%typemap(in, numinputs=0) dist_work **out_work ""
+%typemap(check) dist_work **out_work "$1 = dist_swig::room_for_work();"
+%typemap(argout) dist_work **out_work ""
+%typemap(freearg) dist_work **out_work ""
 
 %ignore dist_apply_options::states;
 %ignore dist_apply_options::num_states;
 %ignore dist_apply_options::fn;
 %ignore dist_apply_options::user_data;
-%ignore dist_apply_options::out_norm;
 %extend dist_apply_options {
   /* num_states lists of tensors, one after another, as numbers */
   void set_states(const long long *numbers, size_t n, size_t num_states) {
@@ -304,8 +320,6 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
     $self->fn = dist_swig::on_apply;
     $self->user_data = dist_swig::pointer(token);
   }
-  void want_norm() { $self->out_norm = &dist_swig::kept($self)->norm; }
-  double norm() { return dist_swig::kept($self)->norm; }
 };
 
 %ignore dist_variable_options::initial_fn;

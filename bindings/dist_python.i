@@ -358,7 +358,7 @@ static PyObject *text_from(const char *text) {
           dist_collective_options::~dist_collective_options, dist_collective_options::numerics,
           dist_collective_options::tag, dist_collective_options::timeout_ns, dist_collective_options::group,
           dist_collective_options::contributions, dist_collective_options::axis, dist_collective_options::planned,
-          dist_collective_options::bytes_per_pack, dist_collective_options::implementation,
+          dist_collective_options::bytes_per_pack,
           dist_collective_options::set_weights, dist_collective_options::set_reduce,
           dist_collective_options::set_splits, dist_collective_options::begin_work, dist_collective_options::work)
 %formacro(%dist_quick, dist_strategy_num_logical_devices, dist_strategy_device_assignment, dist_device_replica,

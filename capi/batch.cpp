@@ -79,7 +79,7 @@ Status read_batcher_options(const dist_batcher_options* options, Batcher::Option
   DIST_TRY(require_range(given.max_items, kMostItems, "max_items", &items));
   DIST_TRY(require_range(given.max_delay_ns, kAny, "max_delay_ns", &out->queue.max_delay_ns));
   DIST_TRY(require_range(given.max_waiting, kMostWaiting, "max_waiting", &waiting));
-  DIST_TRY(require_range(given.max_bytes, kAny, "max_bytes", &out->queue.max_bytes));
+  DIST_TRY(read_size(given.max_bytes, "dist_batcher_options.max_bytes", &out->queue.max_bytes));
   DIST_TRY(require_range(given.max_results, kMostResults, "max_results", &results));
   DIST_TRY(read_buckets(given, &out->buckets));
   out->queue.max_items = static_cast<int>(items);
@@ -143,15 +143,13 @@ dist_status dist_batcher_submit(dist_batcher* batcher, void* user_data, const di
     if (given.length < 0)
       return invalid_argument("dist_item_options.length is %lld, but must be 0 or more",
                               static_cast<long long>(given.length));
-    if (given.bytes < 0)
-      return invalid_argument("dist_item_options.bytes is %lld, but must be 0 or more",
-                              static_cast<long long>(given.bytes));
+    int64_t bytes = 0;
+    DIST_TRY(read_size(given.bytes, "dist_item_options.bytes", &bytes));
     Submission wanted;
     wanted.body.context = user_data;
     DIST_TRY(read_asking(given, "dist_item_options", &wanted));
     Item* item = nullptr;
-    DIST_TRY(unwrap(batcher).submit(wanted, {given.length, given.bytes},
-                                    out_request == nullptr ? nullptr : &item));
+    DIST_TRY(unwrap(batcher).submit(wanted, {given.length, bytes}, out_request == nullptr ? nullptr : &item));
     if (out_request != nullptr) *out_request = wrap_request(item);
     return kOk;
   });

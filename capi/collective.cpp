@@ -16,14 +16,6 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
   if (options.planned != 0 && options.planned != 1) {
     return invalid_argument("%s(): options->planned is %d, but must be 0 or 1", name, options.planned);
   }
-  if (options.planned == 1 && options.out_work == nullptr) {
-    return invalid_argument(
-        "%s(): options->planned is 1, but out_work is NULL. Pass out_work to get the plan.", name);
-  }
-  if (options.implementation < DIST_COMMUNICATION_AUTO || options.implementation > DIST_COMMUNICATION_NCCL) {
-    return invalid_argument("%s(): options->implementation is %d: use DIST_COMMUNICATION_AUTO, RING or NCCL",
-                            name, options.implementation);
-  }
   DIST_TRY(require_timeout(options.timeout_ns, "dist_collective_options.timeout_ns"));
   Replica& self = unwrap(replica);
   if (options.group == nullptr) {
@@ -35,9 +27,8 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
 }
 
 Status dist::capi::require_blocking(const dist_collective_options& options, const char* name) noexcept {
-  if (options.out_work == nullptr) return kOk;
-  return invalid_argument("%s() has no asynchronous form, but options->out_work is set. Leave it NULL.",
-                          name);
+  if (options.planned == 0) return kOk;
+  return invalid_argument("%s() blocks and cannot be planned, but options->planned is 1. Leave it 0.", name);
 }
 
 Status dist::capi::require_plain(const dist_collective_options& options, const char* name) noexcept {
@@ -48,12 +39,15 @@ Status dist::capi::require_plain(const dist_collective_options& options, const c
 namespace {
 
 // Starts or plans the call instead of waiting for its end.
-Status begin(Replica& replica, const Member& member, Call& call, const dist_collective_options& options) {
+Status begin(Replica& replica, const Member& member, Call& call, const dist_collective_options& options,
+             dist_work** out_work) {
+  int64_t bytes_per_pack = 0;
+  DIST_TRY(read_size(options.bytes_per_pack, "dist_collective_options.bytes_per_pack", &bytes_per_pack));
   Ref<Work> work;
-  DIST_TRY(dist::begin(
-      replica, member, call,
-      {unwrap(options.group), unwrap(options.cancel), options.planned != 0, options.bytes_per_pack}, &work));
-  *options.out_work = wrap(work.take());
+  DIST_TRY(dist::begin(replica, member, call,
+                       {unwrap(options.group), unwrap(options.cancel), options.planned != 0, bytes_per_pack},
+                       &work));
+  *out_work = wrap(work.take());
   return kOk;
 }
 
@@ -88,25 +82,43 @@ Call call_of(Replica& replica, Collective collective, const Tensors& tensors,
 // A collective on tensors; `set` adds what is specific to it.
 template <class Set>
 dist_status exchange_tensors(dist_replica* replica, const dist_collective_options* options, const char* name,
-                             Collective collective, const Tensors& tensors, Set&& set) {
-  return with_member(replica, options, name,
-                     [&](const Member& member, const dist_collective_options& given) -> Status {
-                       Replica& self = unwrap(replica);
-                       Call call = call_of(self, collective, tensors, given);
-                       set(call);
-                       if (call.op == DIST_REDUCE_USER) call.group = &member.group;
-                       if (given.out_work != nullptr) return begin(self, member, call, given);
-                       return collective_of(self, member, call);
-                     });
+                             Collective collective, const Tensors& tensors, dist_work** out_work, Set&& set) {
+  return with_member(
+      replica, options, name, [&](const Member& member, const dist_collective_options& given) -> Status {
+        Replica& self = unwrap(replica);
+        Call call = call_of(self, collective, tensors, given);
+        set(call);
+        if (call.op == DIST_REDUCE_USER) call.group = &member.group;
+        if (out_work != nullptr) return begin(self, member, call, given, out_work);
+        if (given.planned == 1) {
+          return invalid_argument(
+              "%s(): options->planned is 1, but out_work is NULL. Pass out_work to get the plan.", name);
+        }
+        return collective_of(self, member, call);
+      });
 }
 
 constexpr auto kNothingElse = [](Call&) {};
 
-// Out of line, so that dist_all_reduce() needs no stack for it.
-[[gnu::noinline]] dist_status any_all_reduce(dist_replica* replica, dist_reduce_op op, const Tensors& tensors,
-                                             const dist_collective_options* options) {
-  return exchange_tensors(replica, options, "dist_all_reduce", Collective::kAllReduce, tensors,
+// Out of line, with the arguments of dist_all_reduce(), so that neither that nor one_all_reduce() needs stack for it.
+[[gnu::noinline]] dist_status any_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
+                                             const dist_tensor* out, std::size_t n,
+                                             const dist_collective_options* options, dist_work** out_work) {
+  return exchange_tensors(replica, options, "dist_all_reduce", Collective::kAllReduce, {in, out, n}, out_work,
                           [&](Call& call) { call.op = op; });
+}
+
+// Without options, for one tensor. Out of line, because it keeps fewer arguments than dist_all_reduce() has.
+[[gnu::noinline]] dist_status one_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
+                                             const dist_tensor* out) {
+  if (replica != nullptr && in != nullptr && out != nullptr) {
+    Replica& self = unwrap(replica);
+    if (self.is_here() && self.works().empty() && host_call_here == nullptr) [[likely]] {
+      if (const auto status = all_reduce_again(self.member(), op, self.pool().numerics(), *in, *out))
+        return status->code();
+    }
+  }
+  return any_all_reduce(replica, op, in, out, 1, nullptr, nullptr);
 }
 
 }  // namespace
@@ -116,82 +128,85 @@ void dist_collective_options_init(dist_collective_options* options, uint32_t str
 }
 
 dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
-                            const dist_tensor* out, size_t n, const dist_collective_options* options) {
-  if (options == nullptr && n == 1 && replica != nullptr && in != nullptr && out != nullptr) {
-    Replica& self = unwrap(replica);
-    if (self.is_here() && self.works().empty() && host_call_here == nullptr) [[likely]] {
-      if (const auto status = all_reduce_again(self.member(), op, self.pool().numerics(), *in, *out))
-        return status->code();
-    }
-  }
-  return any_all_reduce(replica, op, {in, out, n}, options);
+                            const dist_tensor* out, size_t n, const dist_collective_options* options,
+                            dist_work** out_work) {
+  if (options == nullptr && out_work == nullptr && n == 1) return one_all_reduce(replica, op, in, out);
+  return any_all_reduce(replica, op, in, out, n, options, out_work);
 }
 
 dist_status dist_reduce_to_root(dist_replica* replica, dist_reduce_op op, int32_t root, const dist_tensor* in,
-                                const dist_tensor* out, size_t n, const dist_collective_options* options) {
+                                const dist_tensor* out, size_t n, const dist_collective_options* options,
+                                dist_work** out_work) {
   return exchange_tensors(replica, options, "dist_reduce_to_root", Collective::kReduce, {in, out, n},
-                          [&](Call& call) {
+                          out_work, [&](Call& call) {
                             call.op = op;
                             call.root = root;
                           });
 }
 
 dist_status dist_reduce_scatter(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
-                                const dist_tensor* out, size_t n, const dist_collective_options* options) {
+                                const dist_tensor* out, size_t n, const dist_collective_options* options,
+                                dist_work** out_work) {
   return exchange_tensors(replica, options, "dist_reduce_scatter", Collective::kReduceScatter, {in, out, n},
-                          [&](Call& call) { call.op = op; });
+                          out_work, [&](Call& call) { call.op = op; });
 }
 
 dist_status dist_all_gather(dist_replica* replica, const dist_tensor* in, const dist_tensor* out, size_t n,
-                            const dist_collective_options* options) {
-  return exchange_tensors(replica, options, "dist_all_gather", Collective::kAllGather, {in, out, n},
+                            const dist_collective_options* options, dist_work** out_work) {
+  return exchange_tensors(replica, options, "dist_all_gather", Collective::kAllGather, {in, out, n}, out_work,
                           kNothingElse);
 }
 
 dist_status dist_gather_to_root(dist_replica* replica, int32_t root, const dist_tensor* in,
-                                const dist_tensor* out, size_t n, const dist_collective_options* options) {
+                                const dist_tensor* out, size_t n, const dist_collective_options* options,
+                                dist_work** out_work) {
   return exchange_tensors(replica, options, "dist_gather_to_root", Collective::kGather, {in, out, n},
-                          [&](Call& call) { call.root = root; });
+                          out_work, [&](Call& call) { call.root = root; });
 }
 
 dist_status dist_broadcast(dist_replica* replica, int32_t root, const dist_tensor* in, const dist_tensor* out,
-                           size_t n, const dist_collective_options* options) {
-  return exchange_tensors(replica, options, "dist_broadcast", Collective::kBroadcast, {in, out, n},
+                           size_t n, const dist_collective_options* options, dist_work** out_work) {
+  return exchange_tensors(replica, options, "dist_broadcast", Collective::kBroadcast, {in, out, n}, out_work,
                           [&](Call& call) { call.root = root; });
 }
 
 dist_status dist_scatter_from_root(dist_replica* replica, int32_t root, const dist_tensor* in,
-                                   const dist_tensor* out, size_t n, const dist_collective_options* options) {
+                                   const dist_tensor* out, size_t n, const dist_collective_options* options,
+                                   dist_work** out_work) {
   return exchange_tensors(replica, options, "dist_scatter_from_root", Collective::kScatter, {in, out, n},
-                          [&](Call& call) { call.root = root; });
+                          out_work, [&](Call& call) { call.root = root; });
 }
 
 dist_status dist_all_to_all(dist_replica* replica, const dist_tensor* in, const dist_tensor* out, size_t n,
-                            const dist_collective_options* options) {
-  return exchange_tensors(replica, options, "dist_all_to_all", Collective::kAllToAll, {in, out, n},
+                            const dist_collective_options* options, dist_work** out_work) {
+  return exchange_tensors(replica, options, "dist_all_to_all", Collective::kAllToAll, {in, out, n}, out_work,
                           kNothingElse);
 }
 
 dist_status dist_scan(dist_replica* replica, dist_reduce_op op, int32_t kind, const dist_tensor* in,
-                      const dist_tensor* out, size_t n, const dist_collective_options* options) {
-  return exchange_tensors(replica, options, "dist_scan", Collective::kScan, {in, out, n}, [&](Call& call) {
-    call.op = op;
-    call.kind = kind;
-  });
+                      const dist_tensor* out, size_t n, const dist_collective_options* options,
+                      dist_work** out_work) {
+  return exchange_tensors(replica, options, "dist_scan", Collective::kScan, {in, out, n}, out_work,
+                          [&](Call& call) {
+                            call.op = op;
+                            call.kind = kind;
+                          });
 }
 
 dist_status dist_permute(dist_replica* replica, int32_t destination, int32_t source, const dist_tensor* in,
-                         const dist_tensor* out, size_t n, const dist_collective_options* options) {
-  return exchange_tensors(replica, options, "dist_permute", Collective::kPermute, {in, out, n},
+                         const dist_tensor* out, size_t n, const dist_collective_options* options,
+                         dist_work** out_work) {
+  return exchange_tensors(replica, options, "dist_permute", Collective::kPermute, {in, out, n}, out_work,
                           [&](Call& call) {
                             call.destination = destination;
                             call.source = source;
                           });
 }
 
-dist_status dist_barrier(dist_replica* replica, const dist_collective_options* options) {
+dist_status dist_barrier(dist_replica* replica, const dist_collective_options* options,
+                         dist_work** out_work) {
   return exchange_tensors(replica, options, "dist_barrier", Collective::kBarrier, {nullptr, nullptr, 0},
-                          kNothingElse);
+                          out_work, kNothingElse);
 }
 
 namespace {
@@ -203,11 +218,11 @@ dist_status exchange_nest(dist_replica* replica, const dist_collective_options* 
                      [&](const Member& member, const dist_collective_options& given) -> Status {
                        DIST_TRY(require(value, name, "value"));
                        DIST_TRY(require(out_value, name, "out_value"));
-                       if (given.out_work != nullptr || given.contributions > 1) {
+                       DIST_TRY(require_blocking(given, name));
+                       if (given.contributions > 1) {
                          return invalid_argument(
-                             "%s() takes one value and blocks. Leave options->out_work and contributions "
-                             "unset; they are for tensors.",
-                             name);
+                             "%s(): options->contributions is %zu, but the call takes one value. Leave it 0.",
+                             name, given.contributions);
                        }
                        Call call = call_of(unwrap(replica), collective, {nullptr, nullptr, 0}, given);
                        call.op = op;
@@ -238,7 +253,7 @@ void dist_apply_options_init(dist_apply_options* options, uint32_t struct_size_b
 
 dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, const dist_tensor* gradients,
                               const dist_tensor* parameters, size_t n, const dist_apply_options* apply,
-                              const dist_collective_options* options) {
+                              const dist_collective_options* options, double* out_norm) {
   return with_member(
       replica, options, "dist_reduce_apply",
       [&](const Member& member, const dist_collective_options& given) -> Status {
@@ -252,7 +267,7 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, const di
         call.states = how.num_states == 0 ? nullptr : how.states;
         const Update update{how.kind, how.learning_rate, how.momentum, how.clip_norm, how.num_states,
                             how.fn,   how.user_data};
-        return reduce_apply(unwrap(replica).pool().memory(), member, call, update, how.out_norm);
+        return reduce_apply(unwrap(replica).pool().memory(), member, call, update, out_norm);
       });
 }
 
@@ -299,7 +314,7 @@ dist_status dist_communication_options_merge(const dist_communication_options* b
     const Communication result = merged(given, overriding);
     dist_communication_options all = DIST_COMMUNICATION_OPTIONS_INIT;
     all.implementation = result.implementation;
-    all.bytes_per_pack = result.bytes_per_pack;
+    all.bytes_per_pack = static_cast<size_t>(result.bytes_per_pack);
     all.timeout_ns = result.timeout_ns;
     all.has_timeout = result.has_timeout ? 1 : 0;
     return write_struct(all, out_options, "dist_communication_options");

@@ -14,13 +14,7 @@ namespace dist::capi {
 Status make_member(dist_replica* replica, const dist_collective_options& options, const char* name,
                    std::optional<Member>* out);
 
-// NULL selects the defaults.
-inline Status read_collective(const dist_collective_options* options, dist_collective_options* out) noexcept {
-  DIST_TRY(read_options(options, out, "dist_collective_options"));
-  return require_zero(out->reserved, "dist_collective_options.reserved");
-}
-
-// For collectives without an asynchronous form.
+// For calls that always block.
 Status require_blocking(const dist_collective_options& options, const char* name) noexcept;
 // For collectives that also require all replicas.
 Status require_plain(const dist_collective_options& options, const char* name) noexcept;
@@ -37,7 +31,7 @@ dist_status with_member(dist_replica* replica, const dist_collective_options* op
     static constexpr dist_collective_options kNone{};
     if (options == nullptr) return body(unwrap(replica).member(nullptr, 0), kNone);
     dist_collective_options given;
-    DIST_TRY(read_collective(options, &given));
+    DIST_TRY(read_options(options, &given, "dist_collective_options"));
     std::optional<Member> member;
     DIST_TRY(make_member(replica, given, name, &member));
     if (given.cancel == nullptr) return body(*member, given);

@@ -50,6 +50,9 @@ void free(Handle* handle) noexcept {
 
 Status make(Strategy& strategy, const dist_coordinator_options& given, Handle** out) {
   DIST_TRY(require_timeout(given.timeout_ns, "dist_coordinator_options.timeout_ns"));
+  int64_t max_message_bytes = 0;
+  DIST_TRY(
+      read_size(given.max_message_bytes, "dist_coordinator_options.max_message_bytes", &max_message_bytes));
   Ref<ClusterSpec> cluster;
   DIST_TRY(strategy.cluster_resolver()->spec(&cluster));
   Memory& memory = strategy.memory();
@@ -57,9 +60,9 @@ Status make(Strategy& strategy, const dist_coordinator_options& given, Handle** 
       Handle(Ref<Memory>::share(&memory), strategy, given);
   std::unique_ptr<Handle, void (*)(Handle*)> kept(handle, free);
   CoordinatorOptions options{
-      given.max_queued,        given.closures_per_worker,
-      given.max_losses,        given.timeout_ns != 0 ? given.timeout_ns : strategy.timeout_ns(),
-      given.max_message_bytes, {}};
+      given.max_queued,  given.closures_per_worker,
+      given.max_losses,  given.timeout_ns != 0 ? given.timeout_ns : strategy.timeout_ns(),
+      max_message_bytes, {}};
   if (given.partitioner != nullptr) options.partitioner = {call_partitioner, handle};
   DIST_TRY(Coordinator::create(memory, *cluster, options, &handle->coordinator));
   *out = kept.release();

@@ -40,8 +40,6 @@ Status read(const dist_dataset_options* options, const char* call, DatasetOption
   out->interleave = given.interleave;
   out->static_shapes = given.static_shapes;
   out->replication_mode = given.replication_mode;
-  out->fetch_to_device = given.fetch_to_device;
-  out->place_dataset_on_device = given.place_dataset_on_device;
   out->batch_sizes = {given.batch_sizes, given.num_batch_sizes};
   out->as_one_process = given.as_one_process;
   DIST_TRY(require_zero(given.reserved, "dist_dataset_options.reserved"));

@@ -25,6 +25,15 @@
 
 namespace dist::capi {
 
+// Core has signed sizes, and Go and Java give signed ones. `field` is for example
+// "dist_cpu_options.stack_size_bytes".
+inline Status read_size(std::size_t size, const char* field, int64_t* out) noexcept {
+  *out = static_cast<int64_t>(size);
+  if (*out >= 0) return kOk;
+  return invalid_argument("%s is %lld as a signed number, but must be from 0 to 2^63 - 1", field,
+                          static_cast<long long>(*out));
+}
+
 // Runs the body of a public function and converts exceptions to a status. Only the forced unwind passes. Fails
 // inside callbacks that must not call libdist.
 template <class F>

@@ -297,7 +297,7 @@ dist_status dist_reshard(dist_replica* device, const dist_partition* from, const
 }
 
 dist_status dist_reshard_bytes(const dist_partition* from, const dist_partition* to, dist_dtype dtype,
-                               int32_t logical_device, int64_t* out_bytes) {
+                               int32_t logical_device, size_t* out_bytes) {
   constexpr const char* kCall = "dist_reshard_bytes";
   return guard([&]() -> Status {
     DIST_TRY(require(out_bytes, kCall, "out_bytes"));

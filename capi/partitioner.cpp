@@ -11,12 +11,14 @@ namespace {
 
 // `divide` receives the variable to divide.
 template <class Divide>
-dist_status divide(const char* call, const int64_t* shape, size_t ndim, int32_t axis, int64_t element_bytes,
+dist_status divide(const char* call, const int64_t* shape, size_t ndim, int32_t axis, size_t element_bytes,
                    const int64_t* out, Divide&& divide) noexcept {
   return guard([&]() -> Status {
     DIST_TRY(check_list(shape, ndim, call, "shape", "ndim"));
     DIST_TRY(require(out, call, "out_partitions"));
-    return divide(Partitioned{{shape, ndim}, axis, element_bytes});
+    Partitioned what{{shape, ndim}, axis, 0};
+    DIST_TRY(read_size(element_bytes, "element_bytes", &what.element_bytes));
+    return divide(what);
   });
 }
 
@@ -28,18 +30,24 @@ dist_status dist_partitions_fixed_shards(const int64_t* shape, size_t ndim, int3
                 [&](const Partitioned& what) { return fixed_shards(what, num_shards, out_partitions); });
 }
 
-dist_status dist_partitions_min_size(const int64_t* shape, size_t ndim, int32_t axis, int64_t element_bytes,
-                                     int64_t min_shard_bytes, int32_t max_shards, int64_t* out_partitions) {
-  return divide(
-      "dist_partitions_min_size", shape, ndim, axis, element_bytes, out_partitions,
-      [&](const Partitioned& what) { return min_size(what, min_shard_bytes, max_shards, out_partitions); });
+dist_status dist_partitions_min_size(const int64_t* shape, size_t ndim, int32_t axis, size_t element_bytes,
+                                     size_t min_shard_bytes, int32_t max_shards, int64_t* out_partitions) {
+  return divide("dist_partitions_min_size", shape, ndim, axis, element_bytes, out_partitions,
+                [&](const Partitioned& what) -> Status {
+                  int64_t bytes = 0;
+                  DIST_TRY(read_size(min_shard_bytes, "min_shard_bytes", &bytes));
+                  return min_size(what, bytes, max_shards, out_partitions);
+                });
 }
 
-dist_status dist_partitions_max_size(const int64_t* shape, size_t ndim, int32_t axis, int64_t element_bytes,
-                                     int64_t max_shard_bytes, int32_t max_shards, int64_t* out_partitions) {
-  return divide(
-      "dist_partitions_max_size", shape, ndim, axis, element_bytes, out_partitions,
-      [&](const Partitioned& what) { return max_size(what, max_shard_bytes, max_shards, out_partitions); });
+dist_status dist_partitions_max_size(const int64_t* shape, size_t ndim, int32_t axis, size_t element_bytes,
+                                     size_t max_shard_bytes, int32_t max_shards, int64_t* out_partitions) {
+  return divide("dist_partitions_max_size", shape, ndim, axis, element_bytes, out_partitions,
+                [&](const Partitioned& what) -> Status {
+                  int64_t bytes = 0;
+                  DIST_TRY(read_size(max_shard_bytes, "max_shard_bytes", &bytes));
+                  return max_size(what, bytes, max_shards, out_partitions);
+                });
 }
 
 dist_status dist_partitions_part(int64_t num_rows, int64_t num_parts, int64_t part, int64_t* out_begin,

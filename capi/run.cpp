@@ -33,11 +33,11 @@ struct HostMerge {
   dist_strategy* strategy;
 };
 
-dist_status call_merge(Value& args, Value** out_result, void* context) {
+dist_status call_merge(Value& args, Value* kwargs, Value** out_result, void* context) {
   const auto& host = *static_cast<const HostMerge*>(context);
   dist_value* result = nullptr;
   const dist_status status = guarded("the merge function", [&] {
-    return host.function(host.strategy, wrap(&args), &result, host.user_data);
+    return host.function(host.strategy, wrap(&args), wrap(kwargs), &result, host.user_data);
   });
   *out_result = unwrap(result);
   return status;
@@ -181,21 +181,23 @@ dist_status dist_replica_parallel_for(dist_replica* replica, int64_t begin, int6
 }
 
 dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_data, dist_value* args,
-                            const dist_collective_options* options, dist_value** out_result) {
-  return with_member(replica, options, "dist_merge_call",
-                     [&](const Member& member, const dist_collective_options& given) -> Status {
-                       DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
-                       DIST_TRY(require_plain(given, "dist_merge_call"));
-                       if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
-                       dist_strategy* strategy = dist_replica_strategy(replica);
-                       HostMerge host{fn, user_data, strategy};
-                       const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
-                       ValueRef result;
-                       DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function, unwrap(args),
-                                           member.tag, member.timeout_ns, &result));
-                       if (out_result != nullptr) *out_result = wrap(result.take());
-                       return kOk;
-                     });
+                            dist_value* kwargs, const dist_collective_options* options,
+                            dist_value** out_result) {
+  return with_member(
+      replica, options, "dist_merge_call",
+      [&](const Member& member, const dist_collective_options& given) -> Status {
+        DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
+        DIST_TRY(require_plain(given, "dist_merge_call"));
+        if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
+        dist_strategy* strategy = dist_replica_strategy(replica);
+        HostMerge host{fn, user_data, strategy};
+        const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
+        ValueRef result;
+        DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function,
+                            {unwrap(args), unwrap(kwargs)}, member.tag, member.timeout_ns, &result));
+        if (out_result != nullptr) *out_result = wrap(result.take());
+        return kOk;
+      });
 }
 
 namespace {

@@ -53,13 +53,15 @@ Status read(const dist_server_options* options, dist_server_options* out) noexce
 Status make(const dist_server_options& given, const char* job, int32_t index, const char* address,
             dist_server** out) {
   DIST_TRY(require_timeout(given.start_timeout_ns, "dist_server_options.start_timeout_ns"));
+  int64_t max_message_bytes = 0;
+  DIST_TRY(read_size(given.max_message_bytes, "dist_server_options.max_message_bytes", &max_message_bytes));
   Ref<Memory> memory;
   DIST_TRY(create_memory(given.allocator, "dist_server_options.allocator", &memory));
   Ref<TaskServer> made;
-  DIST_TRY(TaskServer::create(*memory,
-                              {job, index, address, given.bind_address, given.num_threads,
-                               given.start_timeout_ns, given.max_message_bytes},
-                              &made));
+  DIST_TRY(TaskServer::create(
+      *memory,
+      {job, index, address, given.bind_address, given.num_threads, given.start_timeout_ns, max_message_bytes},
+      &made));
   *out = reinterpret_cast<dist_server*>(made.take());
   return kOk;
 }

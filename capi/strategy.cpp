@@ -53,7 +53,7 @@ Status read_cpu(const dist_cpu_options* options, StrategyOptions* out) noexcept 
                       "options->cpu->num_cpus"));
   out->placement = given.placement;
   out->cpus = {given.cpus, given.num_cpus};
-  out->stack_bytes = given.stack_size_bytes;
+  DIST_TRY(read_size(given.stack_size_bytes, "dist_cpu_options.stack_size_bytes", &out->stack_bytes));
   out->budget = unwrap(given.budget);
   out->move_host_threads = given.move_host_threads == 1;
   return kOk;
@@ -99,7 +99,7 @@ Status read_worker(const dist_worker_options* options, StrategyOptions* out) noe
   out->cluster_resolver = unwrap(given.cluster_resolver);
   out->network = unwrap(given.network);
   out->replicas_of_workers = {given.replicas_of_workers, given.num_workers};
-  out->staging_bytes = given.staging_bytes;
+  DIST_TRY(read_size(given.staging_bytes, "dist_worker_options.staging_bytes", &out->staging_bytes));
   out->reform = given.reform;
   return kOk;
 }
@@ -167,7 +167,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.threads = given.threads;
     wanted.numerics = given.numerics;
     wanted.timeout_ns = given.timeout_ns;
-    wanted.async_bytes = given.async_bytes;
+    DIST_TRY(read_size(given.async_bytes, "dist_strategy_options.async_bytes", &wanted.async_bytes));
     wanted.devices = {given.devices, given.num_devices};
     wanted.parameter_device = given.parameter_device;
     DIST_TRY(read_communication(given.communication, &wanted.communication));

@@ -11,13 +11,16 @@ The script
   - moves the fields of dist_strategy_options that are now in dist_cpu_options, dist_host_options, dist_mesh_options and
     dist_worker_options, for options that a function declares or has as a parameter that is no pointer;
   - makes a dist_request of each dist_work, in files that submit requests or items and start no asynchronous collectives;
+  - gives merge functions the parameter kwargs, and dist_merge_call() a NULL for it;
+  - passes out_work of dist_collective_options and out_norm of dist_apply_options as the last argument of the calls;
   - replaces the timeout 0 of dist_work_wait(), dist_work_wait_any() and dist_coordinator_join() by DIST_NO_TIMEOUT;
-  - moves user_data to the last place in allocators and log functions, and adds the strategy as the first parameter of
-    callbacks that create or update values and datasets.
+  - moves user_data to the last place in allocators and log functions, adds the strategy as the first parameter of
+    callbacks that create or update values and datasets, and makes the count of elements of operators an int64_t.
 
 It works on names, not on meaning: compile the result. upgrade.tsv lists every function of 0.2 with its name in 1.0, its
 header and what has changed. What the script cannot decide is reported: loops that end with DIST_OUT_OF_RANGE, moved
-fields that are set through a pointer, and works in files that have both requests and asynchronous collectives.
+fields that are set through a pointer, works in files that have both requests and asynchronous collectives, and strategies
+that are shut down, which have to be destroyed afterwards.
 """
 import argparse
 import csv
@@ -54,10 +57,19 @@ OPTIONS = re.compile(
 DEFAULTS = re.compile(r"(= (\(dist_strategy_options\))?DIST_STRATEGY_OPTIONS_INIT|= \{\})?")
 # ---- Waits: the functions, and which parameter is the timeout ----
 TIMEOUTS = {"dist_work_wait": 1, "dist_work_wait_any": 2, "dist_request_wait": 1, "dist_request_wait_any": 2, "dist_coordinator_join": 1}
+# ---- Outputs: how many arguments the functions had, and the assignments ----
+OUTPUTS = {"dist_all_reduce": 6, "dist_reduce_to_root": 7, "dist_reduce_scatter": 6, "dist_all_gather": 5,
+           "dist_gather_to_root": 6, "dist_broadcast": 6, "dist_scatter_from_root": 6, "dist_all_to_all": 5,
+           "dist_scan": 7, "dist_permute": 7, "dist_barrier": 2, "dist_reduce_apply": 7}
+OUTPUT_CALL = re.compile(rf"\b({'|'.join(OUTPUTS)})\(")
+ASSIGNED = re.compile(r"(?:if \(([^;{}\n]*)\) )?\b(\w+)\.out_(?:work|norm) = ([^,;]+)(?:;[ \t]*\n?|, )")
+FUNCTION = re.compile(r"^}[^\n]*\n", re.MULTILINE)
 # ---- user_data last ----
 SIZE = r"(?:std::)?size_t ?\w*"
 ALLOC = re.compile(rf"\(void ?\* ?(\w*), ({SIZE}), ({SIZE})\)(?! const)")
 FREE = re.compile(rf"\(void ?\* ?(\w*), void ?\* ?(\w*), ({SIZE}), ({SIZE})\)")
+MERGE = re.compile(rf"(\(dist_strategy ?\* ?\w*, dist_value ?\* ?\w*), (dist_value ?\*\* ?\w*,\s*void ?\* ?\w*\))")
+OPERATOR = re.compile(r"(?:std::)?size_t ?(\w*), dist_dtype\b")
 LOG = re.compile(r"\(void ?\* ?(\w*), (int32_t(?: ?\w*)), (const char ?\* ?\w*)\)")
 # ---- Callbacks with a strategy: what follows their opening bracket in 0.2 ----
 DATA = r"void ?\* ?\w*\)"
@@ -135,6 +147,43 @@ def with_no_timeout(text):
     return text
 
 
+def with_outputs(text, cxx):
+    """Makes outputs the last argument of calls: the value that the function has given the options before, else NULL."""
+    null, edits, begin = "nullptr" if cxx else "NULL", {}, 0
+    for end in [*(match.end() for match in FUNCTION.finditer(text)), len(text)]:
+        given = list(ASSIGNED.finditer(text, begin, end))
+        for call in OUTPUT_CALL.finditer(text, begin, end):
+            places = list(arguments(text, call.end()))
+            if len(places) != OUTPUTS[call[1]]:
+                continue
+            texts, value = [text[slice(*place)].strip() for place in places[-2:]], null
+            for one in given:
+                if one.end() <= call.start() and f"&{one[2]}" in texts:
+                    value = f"{one[1]} ? {one[3]} : {null}" if one[1] else one[3]
+                    edits[one.span()] = ""
+            edits[places[-1][1], places[-1][1]] = f", {value}"
+        begin = end
+    for (begin, end), new in sorted(edits.items(), reverse=True):
+        before = text[:begin]
+        if not new and text[begin:end].endswith("\n"):  # a line of its own, or the end of a list of assignments
+            before = before.rstrip(" \t")
+            new = "" if before.endswith("\n") else ";\n"
+            before = before.removesuffix(",")
+        text = before + new + text[end:]
+    return text
+
+
+def with_named_arguments(text, cxx):
+    """Gives merge functions, and the calls that pass them, the parameter kwargs."""
+    text = MERGE.sub(r"\1, dist_value *, \2" if cxx else r"\1, dist_value *kwargs, \2", text)
+    for call in reversed(list(re.finditer(r"\bdist_merge_call\(", text))):
+        places = list(arguments(text, call.end()))
+        if len(places) == 6:
+            at = places[3][1]
+            text = f"{text[:at]}, {'nullptr' if cxx else 'NULL'}{text[at:]}"
+    return text
+
+
 def with_parts(text, cxx):
     """Moves the fields of strategy options into the structs of their subjects."""
     at = 0
@@ -203,10 +252,12 @@ def upgraded(text, changed, homes, cxx):
     text = WORD.sub(lambda match: changed.get(match[0], match[0]), text)
     text = with_requests(text)
     text = LOG.sub(r"(\2, \3, void *\1)", text)
+    text = OPERATOR.sub(r"int64_t \1, dist_dtype", text)
     text, allocators = ALLOC.subn(r"(\2, \3, void *\1)", text)
     if allocators:
         text = ALLOCATOR.sub(r"\1{\3, \4, \2}", FREE.sub(r"(void *\2, \3, \4, void *\1)", text))
-    return with_headers(with_parts(with_strategies(with_no_timeout(text), cxx), cxx), homes, cxx)
+    text = with_named_arguments(with_outputs(with_no_timeout(text), cxx), cxx)
+    return with_headers(with_parts(with_strategies(text, cxx), cxx), homes, cxx)
 
 
 def undecided(text):
@@ -219,6 +270,10 @@ def undecided(text):
             yield number, "dist_iterator_next() stores NULL at the end of a pass; check this line"
         if field := moved.search(line):
             yield number, f"{field[1]} is now in dist_{PART_OF_FIELD[field[1]]}_options; set it there"
+        if re.search(r"[.>]out_(work|norm) = ", line):
+            yield number, "this is the last argument of the call now"
+        if "dist_strategy_shutdown(" in line:
+            yield number, "dist_strategy_shutdown() leaves the strategy to dist_strategy_destroy()"
         if both and re.search(r"\bdist_work(_|\b)", line):
             yield number, "this file has requests and collectives; if this is a request, make it a dist_request"
 

@@ -59,9 +59,8 @@ class HostInitial {
 Status read_variable_options(const dist_variable_options* given, dist_variable_options* known,
                              VariableOptions* out) noexcept {
   DIST_TRY(read_options(given, known, "dist_variable_options"));
-  DIST_TRY(require_zero(known->reserved, "dist_variable_options.reserved"));
   *out = {known->synchronization, known->aggregation, known->trainable, known->name};
-  return check_partitions(known->partitions);
+  return kOk;
 }
 
 VariableHome home_of(Strategy& strategy) noexcept {
@@ -106,7 +105,7 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
     Replica& self = unwrap(replica);
     DIST_TRY(self.check_whole(name));
     dist_collective_options given;
-    DIST_TRY(read_collective(options, &given));
+    DIST_TRY(read_options(options, &given, "dist_collective_options"));
     DIST_TRY(require_plain(given, name));
     DIST_TRY(require_timeout(given.timeout_ns, "dist_collective_options.timeout_ns"));
     DIST_TRY(check_numerics(given.numerics));

@@ -22,8 +22,10 @@ dist_status dist_network_create(int32_t num_workers, const dist_network_options*
     dist_network_options given;
     DIST_TRY(read_options(options, &given, "dist_network_options"));
     DIST_TRY(require_zero(given.reserved, "dist_network_options.reserved"));
+    int64_t credit_bytes = 0;
+    DIST_TRY(read_size(given.credit_bytes, "dist_network_options.credit_bytes", &credit_bytes));
     Ref<InProcessNetwork> made;
-    DIST_TRY(InProcessNetwork::create(given.allocator, num_workers, given.credit_bytes, &made));
+    DIST_TRY(InProcessNetwork::create(given.allocator, num_workers, credit_bytes, &made));
     *out_network = wrap(made.take());
     return kOk;
   });

@@ -31,9 +31,9 @@ static dist_status assign(dist_strategy *strategy, dist_tensor *copy, dist_value
 }
 
 // merge_fn: libdist calls it once for all replicas. args is the list (values of all replicas, var).
-static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                         void *user_data) {
-  (void)out_result;
+static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                         dist_value **out_result, void *user_data) {
+  (void)out_result, (void)kwargs;
   (void)user_data;
   dist_value *value = dist_value_item(args, 0);
   dist_variable *variable = dist_value_variable(dist_value_item(args, 1));
@@ -62,7 +62,7 @@ static dist_status step(dist_replica *replica, dist_value *args, dist_value *kwa
   dist_value *items[2] = {NULL, dist_value_item(args, 0)};
   dist_status status = dist_value_create_tensor(strategy, &tensor, &items[0]);
   if (!status) status = dist_value_create_list(strategy, items, 2, &merge_args);
-  if (!status) status = dist_merge_call(replica, merge, NULL, merge_args, NULL, NULL);
+  if (!status) status = dist_merge_call(replica, merge, NULL, merge_args, NULL, NULL, NULL);
   dist_value_release(merge_args);
   dist_value_release(items[0]);
   return status;

@@ -55,7 +55,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   }
   options.numerics = DIST_NUMERICS_REPRODUCIBLE;
   options.tag = "gradients";
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, mine, &sum, 1, &options));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, mine, &sum, 1, &options, NULL));
   for (int w = 0; w < WEIGHTS; ++w) next[w] = t->weights[w] - next[w];
   TRY(dist_replica_assign(replica, t->variables[0], DIST_ASSIGN, &sum, NULL));
   return dist_replica_assign(replica, t->variables[1], DIST_ASSIGN, &made, NULL);

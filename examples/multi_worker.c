@@ -61,7 +61,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   dist_tensor delta = {&one, DIST_F32, 0, NULL, NULL};
   dist_tensor sum = {&number, DIST_F64, 0, NULL, NULL};
   dist_status status = dist_replica_assign(replica, v, DIST_ASSIGN_ADD, &delta, NULL);
-  if (!status) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &sum, &sum, 1, NULL);
+  if (!status) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &sum, &sum, 1, NULL, NULL);
   if (!status) printf("replica %d: the sum is %g\n", (int)dist_replica_id(replica), number);
   return status;
 }

@@ -16,7 +16,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
 
   const int64_t shape[] = {3};
   dist_tensor tensor = {mine->data, DIST_F32, 1, shape, NULL};
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
 }
 
 int main(void) {

@@ -18,7 +18,7 @@ static dist_status add_up(dist_replica *replica, void *user_data) {
   dist_tensor tensor = {&number, DIST_F64, 1, shape, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = "numbers";
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, NULL);
   if (status != DIST_OK) return status;
   printf("replica %d of %d: %g\n", dist_replica_id(replica), dist_replica_num_replicas(replica), number);
   return DIST_OK;

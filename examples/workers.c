@@ -27,7 +27,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   worker *self = user_data;
   double mine = dist_replica_id(replica) + 1;
   dist_tensor tensor = {&mine, DIST_F64, 0, NULL, NULL};
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
   if (status == DIST_OK && dist_replica_id(replica) % REPLICAS == 0) self->sum = mine;
   return status;
 }

@@ -42,11 +42,8 @@ func (r *Replica) ReduceApply(op ReduceOp, gradients, parameters []Array, apply 
 		return 0, c.err
 	}
 	err = c.finish(cdist.Dist_reduce_apply(replica, int32Of(int(op)), gradientNumbers, parameterNumbers,
-		int64(len(parameters)), native, c.native))
-	if err != nil || apply.ClipNorm <= 0 {
-		return 0, err
-	}
-	return native.Norm(), nil
+		int64(len(parameters)), native, c.native, &norm))
+	return norm, err
 }
 
 func (c *collective) apply(native cdist.Dist_apply_options, apply *ApplyOptions) {
@@ -54,9 +51,6 @@ func (c *collective) apply(native cdist.Dist_apply_options, apply *ApplyOptions)
 	native.SetLearning_rate(apply.LearningRate)
 	native.SetMomentum(apply.Momentum)
 	native.SetClip_norm(apply.ClipNorm)
-	if apply.ClipNorm > 0 {
-		native.Want_norm()
-	}
 	var states []Array
 	for _, list := range apply.States {
 		states = append(states, list...)

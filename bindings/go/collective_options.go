@@ -18,22 +18,21 @@ type Option struct {
 }
 
 type choices struct {
-	tag            string
-	timeout        time.Duration
-	rare           bool
-	numerics       Numerics
-	group          *Group
-	weights        []float64
-	contributions  int
-	reduce         ReduceOperator
-	elementBytes   int
-	splits         []int
-	axis           int
-	work           **Work
-	planned        bool
-	bytesPerPack   int64
-	implementation Communication
-	ctx            context.Context
+	tag           string
+	timeout       time.Duration
+	rare          bool
+	numerics      Numerics
+	group         *Group
+	weights       []float64
+	contributions int
+	reduce        ReduceOperator
+	elementBytes  int
+	splits        []int
+	axis          int
+	work          **Work
+	planned       bool
+	bytesPerPack  int64
+	ctx           context.Context
 }
 
 // Tag names a collective in error reports. It must be the same on all members.
@@ -98,12 +97,6 @@ func BytesPerPack(n int64) Option { return Option{set: func(c *choices) { c.byte
 // deadline, and with [ErrCancelled] otherwise. This also cancels all other collectives of the same group that
 // are in progress in this run.
 func Within(ctx context.Context) Option { return Option{set: func(c *choices) { c.ctx = ctx }} }
-
-// Implementation requests a collective implementation. It is accepted for compatibility and does not change
-// the bits.
-func Implementation(implementation Communication) Option {
-	return Option{set: func(c *choices) { c.implementation = implementation }}
-}
 
 func chosen(options []Option) (all choices) {
 	for i := range options {
@@ -196,7 +189,6 @@ func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 	native.SetAxis(c.int32("Axis", c.choices.axis))
 	native.SetPlanned(intOf(c.choices.planned))
 	native.SetBytes_per_pack(c.choices.bytesPerPack)
-	native.SetImplementation(int32Of(int(c.choices.implementation)))
 	if c.choices.work != nil {
 		native.Begin_work()
 	}

@@ -34,10 +34,8 @@ type DatasetOptions struct {
 	Interleave int // number of files read in turn, one element each; 0 or 1 = one file after another
 	// StaticShapes states whether every batch has the same shape (Yes) or the last ones may be smaller (No).
 	// DefaultChoice derives this from DropRemainder.
-	StaticShapes         Choice
-	ReplicationMode      InputMode // PerReplica only for NewDatasetFromFunction, on mirrored strategies
-	FetchToDevice        Choice    // DefaultChoice = Yes; has no effect
-	PlaceDatasetOnDevice bool      // has no effect, because the device is the host
+	StaticShapes    Choice
+	ReplicationMode InputMode // PerReplica only for NewDatasetFromFunction, on mirrored strategies
 	// BatchSizes lists the sizes, in examples, of consecutive pieces, repeated cyclically. If it is nil, batches
 	// are split evenly.
 	BatchSizes []int64
@@ -63,8 +61,6 @@ func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) e
 		native.SetInterleave(u.int32("DatasetOptions.Interleave", o.Interleave))
 		native.SetStatic_shapes(o.StaticShapes.native())
 		native.SetReplication_mode(int32Of(int(o.ReplicationMode)))
-		native.SetFetch_to_device(o.FetchToDevice.native())
-		native.SetPlace_dataset_on_device(intOf(o.PlaceDatasetOnDevice))
 		if o.BatchSizes != nil {
 			// NULL is "evenly"; an empty list is not.
 			native.Set_batch_sizes(append([]int64{}, o.BatchSizes...), int64(len(o.BatchSizes)))

@@ -120,7 +120,7 @@ func TestDevicesMisused(t *testing.T) {
 				device0 = device
 				_, err := device.RunOnDevices(nothing, nil, nil)
 				fails(t, err, dist.ErrFailedPrecondition, "")
-				_, err = device.MergeCall(func(*dist.Strategy, *dist.Value) (*dist.Value, error) { return nil, nil }, nil)
+				_, err = device.MergeCall(func(*dist.Strategy, *dist.Value, *dist.Value) (*dist.Value, error) { return nil, nil }, nil, nil)
 				fails(t, err, dist.ErrFailedPrecondition, "")
 			}
 			return nil, nil

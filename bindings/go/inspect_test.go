@@ -82,20 +82,20 @@ func TestScopesAndWhoAmI(t *testing.T) {
 		if dist.GetReplica() != r || dist.GetStrategy() != s || dist.InCrossReplicaContext() {
 			return errors.New("inside a replica")
 		}
-		_, err := r.MergeCall(func(inside *dist.Strategy, _ *dist.Value) (*dist.Value, error) {
+		_, err := r.MergeCall(func(inside *dist.Strategy, _, _ *dist.Value) (*dist.Value, error) {
 			if inside != s || !dist.InCrossReplicaContext() || dist.GetReplica() != nil {
 				return nil, errors.New("inside a merge function")
 			}
 			// A run in a merge function has replicas of its own.
 			return nil, inside.Run(background, func(r *dist.Replica) error { return r.Barrier() })
-		}, nil)
+		}, nil, nil)
 		return err
 	}); err != nil {
 		t.Error(err)
 	}
 	boom := errors.New("boom")
 	if err := s.Run(background, func(r *dist.Replica) error {
-		_, err := r.MergeCall(func(*dist.Strategy, *dist.Value) (*dist.Value, error) { return nil, boom }, nil)
+		_, err := r.MergeCall(func(*dist.Strategy, *dist.Value, *dist.Value) (*dist.Value, error) { return nil, boom }, nil, nil)
 		if err != boom {
 			t.Error("replica", r.ID(), "gets", err)
 		}

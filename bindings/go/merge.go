@@ -5,8 +5,9 @@ package dist
 import "libdist.example/dist/internal/cdist"
 
 // MergeFunc runs once on behalf of all replicas, in cross-replica context, while they wait. args holds the
-// merged arguments of all replicas and is valid only during the call. libdist takes ownership of the result.
-type MergeFunc = func(s *Strategy, args *Value) (*Value, error)
+// merged arguments of all replicas, and kwargs the named ones or nil; both are valid only during the call.
+// libdist takes ownership of the result.
+type MergeFunc = func(s *Strategy, args, kwargs *Value) (*Value, error)
 
 type mergeCall struct {
 	*failures // of all replicas of the run
@@ -15,28 +16,29 @@ type mergeCall struct {
 }
 
 // Merge is called by libdist for MergeCall, on replica 0's thread.
-func (callbacks) Merge(token, _, args int64) int64 {
+func (callbacks) Merge(token, _, args, kwargs int64) int64 {
 	c := registered[*mergeCall](token)
 	return c.makes(func() (*Value, error) {
-		given := lend(args)
+		given, named := lend(args), lend(kwargs)
 		defer given.Close()
-		return c.fn(c.strategy, given)
+		defer named.Close()
+		return c.fn(c.strategy, given, named)
 	})
 }
 
 // MergeCall waits for all replicas and then runs fn once on behalf of all of them; replica 0's fn is used.
-// args is a list, a tuple or nil. Every replica gets its component of the result and must close it. If fn
+// args is a list, a tuple or nil, and kwargs a dictionary or nil. Every replica gets its component of the result and must close it. If fn
 // fails, MergeCall returns its error on every replica.
-func (r *Replica) MergeCall(fn MergeFunc, args *Value, options ...Option) (*Value, error) {
+func (r *Replica) MergeCall(fn MergeFunc, args, kwargs *Value, options ...Option) (*Value, error) {
 	var c collective
 	defer c.end()
-	replica, handle := c.begin(r, options), c.value(args)
+	replica, positional, named := c.begin(r, options), c.value(args), c.value(kwargs)
 	if c.err != nil {
 		return nil, c.err
 	}
 	token := registerIf(fn != nil, &mergeCall{r.given(), r.Strategy(), fn})
 	defer forget(token)
 	var out int64
-	err := r.sharedError(cdist.Dist_merge_call(replica, token, handle, c.native, &out))
+	err := r.sharedError(cdist.Dist_merge_call(replica, token, positional, named, c.native, &out))
 	return adopt(out, err)
 }

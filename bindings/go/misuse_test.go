@@ -261,7 +261,7 @@ func TestPanicsInEveryFunction(t *testing.T) {
 	source := must[*dist.Dataset](t)(s.NewDatasetFromCallback(func(int64) (*dist.Value, error) { panic("function") }, nil))
 	_, spec := source.ElementSpec()
 	merge := s.Run(background, func(r *dist.Replica) error {
-		_, err := r.MergeCall(func(*dist.Strategy, *dist.Value) (*dist.Value, error) { panic("function") }, nil)
+		_, err := r.MergeCall(func(*dist.Strategy, *dist.Value, *dist.Value) (*dist.Value, error) { panic("function") }, nil, nil)
 		return err
 	})
 	update := s.Update(w, func(dist.RawTensor, *dist.Value) error { panic("function") }, nil)

@@ -63,9 +63,6 @@ func TestNumbersOfMoreThan32Bits(t *testing.T) {
 		"CrossDeviceOptions.NumPacks": func(n int) error {
 			return second(dist.NewCrossDevice(dist.CrossDeviceOptions{NumPacks: n}))
 		},
-		"VariableOptions.Partitions": func(n int) error {
-			return second(s.NewVariable(list[0], &dist.VariableOptions{Partitions: n}))
-		},
 		"DatasetOptions.Prefetch": func(n int) error {
 			return second(s.NewDataset(list, &dist.DatasetOptions{GlobalBatchSize: 1, Prefetch: n}))
 		},

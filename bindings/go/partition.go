@@ -84,9 +84,9 @@ func ReshardBytes(from, to *Partition, dtype DType, logicalDevice int) (int64, e
 	if u.err != nil {
 		return 0, u.err
 	}
-	var bytes int64
+	var bytes uint64
 	err := cdist.Dist_reshard_bytes(before, after, int32Of(int(dtype)), logicalDevice, &bytes)
-	return bytes, fromNative(err)
+	return int64(bytes), fromNative(err)
 }
 
 // Partition returns how a [ShardedValue] is divided. Uneven is true if the sizes of the shards are not those

@@ -292,7 +292,7 @@ var replicaCalls = map[string]func(p *player, l *line, a *answer) error{
 		return a.made(out, err)
 	},
 	"merge_call": func(p *player, l *line, a *answer) error {
-		out, err := p.theReplica(l).MergeCall(p.merge(l), p.theValue(l, "args"))
+		out, err := p.theReplica(l).MergeCall(p.merge(l), p.theValue(l, "args"), p.theValue(l, "kwargs"))
 		return a.made(out, err)
 	},
 	"average_loss": func(p *player, l *line, a *answer) error {

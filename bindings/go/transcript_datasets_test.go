@@ -13,22 +13,20 @@ import (
 func datasetOptions(l *line) *dist.DatasetOptions {
 	f := l.given
 	options := &dist.DatasetOptions{
-		GlobalBatchSize:      int64(f.int("options.global_batch_size")),
-		DropRemainder:        f.int("options.drop_remainder") != 0,
-		Shuffle:              f.int("options.shuffle") != 0,
-		Seed:                 uint64(f.int("options.seed")),
-		Prefetch:             f.int("options.prefetch"),
-		ShardPolicy:          dist.ShardPolicy(f.int("options.shard_policy")),
-		NumWorkers:           f.int("options.num_workers"),
-		WorkerIndex:          f.int("options.worker_index"),
-		WorkerBatches:        f.int("options.worker_batches") != 0,
-		AsOneProcess:         f.int("options.as_one_process") != 0,
-		ShardHint:            f.int("options.shard_hint") != 0,
-		Interleave:           f.int("options.interleave"),
-		StaticShapes:         choice(f, "options.static_shapes"),
-		ReplicationMode:      dist.InputMode(f.int("options.replication_mode")),
-		FetchToDevice:        choice(f, "options.fetch_to_device"),
-		PlaceDatasetOnDevice: f.int("options.place_dataset_on_device") != 0,
+		GlobalBatchSize: int64(f.int("options.global_batch_size")),
+		DropRemainder:   f.int("options.drop_remainder") != 0,
+		Shuffle:         f.int("options.shuffle") != 0,
+		Seed:            uint64(f.int("options.seed")),
+		Prefetch:        f.int("options.prefetch"),
+		ShardPolicy:     dist.ShardPolicy(f.int("options.shard_policy")),
+		NumWorkers:      f.int("options.num_workers"),
+		WorkerIndex:     f.int("options.worker_index"),
+		WorkerBatches:   f.int("options.worker_batches") != 0,
+		AsOneProcess:    f.int("options.as_one_process") != 0,
+		ShardHint:       f.int("options.shard_hint") != 0,
+		Interleave:      f.int("options.interleave"),
+		StaticShapes:    choice(f, "options.static_shapes"),
+		ReplicationMode: dist.InputMode(f.int("options.replication_mode")),
 	}
 	if _, has := f["options.batch_sizes"]; has {
 		options.BatchSizes = []int64{}

@@ -62,7 +62,7 @@ func (p *player) replica(call *line) dist.ValuesFunc {
 }
 
 func (p *player) merge(call *line) dist.MergeFunc {
-	return func(s *dist.Strategy, args *dist.Value) (*dist.Value, error) {
+	return func(s *dist.Strategy, args, kwargs *dist.Value) (*dist.Value, error) {
 		l := p.take(call, func(*line) bool { return true })
 		if l == nil {
 			p.fault(call, "merge: %v", errNoLine)
@@ -72,6 +72,7 @@ func (p *player) merge(call *line) dist.MergeFunc {
 			p.fault(l, "strategy: %v", err)
 		}
 		p.given(l, "args", args)
+		p.given(l, "kwargs", kwargs)
 		return p.finish(l)
 	}
 }

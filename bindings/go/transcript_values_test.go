@@ -75,7 +75,6 @@ func (p *player) variableOptions(l *line) *dist.VariableOptions {
 		Aggregation:     dist.Aggregation(l.given.int("options.aggregation")),
 		Synchronization: dist.Synchronization(l.given.int("options.synchronization")),
 		Trainable:       choice(l.given, "options.trainable"),
-		Partitions:      l.given.int("options.partitions"),
 	}
 	if l.given["options.initial_fn"] == "1" {
 		options.Initial = p.initial(l)

@@ -15,7 +15,6 @@ type VariableOptions struct {
 	Aggregation     Aggregation
 	Synchronization Synchronization
 	Trainable       Choice // DefaultChoice = Yes, unless the variable is synchronized on reading
-	Partitions      int    // 0 or 1 = one piece
 	// Initial creates the initial value, in place of an initial tensor. It is called once, and libdist takes
 	// ownership of the value.
 	Initial func() (*Value, error)
@@ -42,7 +41,6 @@ func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error)
 		native.SetSynchronization(int32Of(int(o.Synchronization)))
 		native.SetTrainable(o.Trainable.native())
 		var u uses
-		native.SetPartitions(u.int32("VariableOptions.Partitions", o.Partitions))
 		if o.Name != "" {
 			native.SetName(u.text(o.Name))
 		}

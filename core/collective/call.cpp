@@ -103,7 +103,7 @@ Status Call::check_op_of(std::size_t t) const noexcept {
 Status Call::check_elements_of(std::size_t t) const noexcept {
   const std::size_t of_dtype = dtype_size((in != nullptr ? in[t] : out[t]).dtype);
   if (element_bytes % of_dtype != 0) {
-    return invalid_argument("reduce_element_bytes is %zu, and tensor %zu is %s: it is a multiple of %zu",
+    return invalid_argument("reduce_element_bytes is %zu, and tensor %zu is %s: it must be a multiple of %zu",
                             element_bytes, t, dtype_name((in != nullptr ? in[t] : out[t]).dtype), of_dtype);
   }
   const auto check_one = [&](const dist_tensor& tensor, const char* name) -> Status {
@@ -432,7 +432,7 @@ void Call::state_tensors(Signature& signature, uint64_t digest, int64_t elements
   signature.digest = mix(digest, (signature.contributes ? 1u : 0u) | (signature.weighted ? 2u : 0u));
 }
 
-void Call::fold_in(void* acc, const void* contribution, std::size_t count, dist_dtype of) const noexcept {
+void Call::fold_in(void* acc, const void* contribution, int64_t count, dist_dtype of) const noexcept {
   const HostCall inside("a reduction operator", HostCall::Refuses::kCalls);
   if (guarded_void("the reduction operator", [&] { user_op(acc, contribution, count, of, user_data); }))
     return;

@@ -18,7 +18,7 @@
 namespace dist {
 
 // The host's own operator: acc[i] = op(acc[i], in[i]) for `count` of its elements.
-using UserOp = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data);
+using UserOp = void (*)(void* acc, const void* in, int64_t count, dist_dtype dtype, void* user_data);
 
 // Limit for an element of a host operator. It is folded in a copy of this size on the stack.
 inline constexpr std::size_t kMostElementBytes = 4096;
@@ -102,7 +102,7 @@ struct Call {
   void offset_splits(int64_t* room, int size) noexcept;
   void offer_in(Offer& offer) const noexcept;
   // acc[i] = op(acc[i], in[i]) with the host's operator. If it throws, the group fails.
-  void fold_in(void* acc, const void* in, std::size_t count, dist_dtype dtype) const noexcept;
+  void fold_in(void* acc, const void* in, int64_t count, dist_dtype dtype) const noexcept;
 
  private:
   Status check_op_of(std::size_t t) const noexcept;

@@ -407,8 +407,8 @@ Status collective(const Member& member, Call& call) noexcept {
 std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
                                        const dist_tensor& in, const dist_tensor& out) noexcept {
   Group& group = member.group;
-  if (member.checked == nullptr || member.recorder == nullptr || member.meeting != nullptr ||
-      group.oversubscribed() || group.size() == 1 || numerics != DIST_NUMERICS_ORDERED) {
+  if (group.size() == 1 || member.checked == nullptr || member.recorder == nullptr ||
+      member.meeting != nullptr || group.oversubscribed() || numerics != DIST_NUMERICS_ORDERED) {
     return {};
   }
   const CheckedCalls::Again again = member.checked->find(op, numerics, member.tag, in, out);

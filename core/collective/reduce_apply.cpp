@@ -340,7 +340,7 @@ Status check_first(const Member& member, Call& call, const Update& update) noexc
 }
 
 // An operator for contributions that are all equal.
-void keep_first(void*, const void*, std::size_t, dist_dtype, void*) noexcept {}
+void keep_first(void*, const void*, int64_t, dist_dtype, void*) noexcept {}
 
 // With several workers the gradients are reduced first, and each worker applies the result: all of its
 // replicas then bring the same contribution.

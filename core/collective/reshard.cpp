@@ -191,7 +191,7 @@ int64_t elements_to_move(const Partition& from, const Partition& to, int32_t log
 }  // namespace
 
 Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t logical_device,
-                     int64_t* out) noexcept {
+                     std::size_t* out) noexcept {
   DIST_TRY(check_reshard(from, to));
   const auto size = static_cast<int64_t>(dtype_size(dtype));
   if (size == 0) return invalid_argument("dist_reshard_bytes(): %d is no dtype", dtype);
@@ -209,7 +209,7 @@ Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtyp
       return invalid_argument("dist_reshard_bytes(): more bytes are moved than 64 bits can count");
     }
   }
-  *out = bytes;
+  *out = static_cast<std::size_t>(bytes);
   return kOk;
 }
 

@@ -33,6 +33,6 @@ Status reshard(const Member& member, const Partition& from, const Partition& to,
 // Number of bytes that a logical device receives from others in reshard(); with -1, the number that all of
 // them receive.
 Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t logical_device,
-                     int64_t* out) noexcept;
+                     std::size_t* out) noexcept;
 
 }  // namespace dist

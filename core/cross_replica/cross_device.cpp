@@ -68,7 +68,8 @@ Status CrossDevice::check_elements(const dist_tensor& value, std::size_t bytes) 
   char text[160];
   describe(value, text, sizeof text);
   return invalid_argument(
-      "accumulate_element_bytes is %zu: it is a multiple of an element's %zu bytes, and %s, which has %zu, "
+      "accumulate_element_bytes is %zu: it must be a multiple of an element's %zu bytes, and %s, which has "
+      "%zu, "
       "holds whole ones",
       element_bytes_, of_dtype, text, bytes);
 }

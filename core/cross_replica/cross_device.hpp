@@ -19,8 +19,7 @@
 namespace dist {
 
 // acc[i] = op(acc[i], in[i])
-using AccumulateFn = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype,
-                              void* user_data);
+using AccumulateFn = void (*)(void* acc, const void* in, int64_t count, dist_dtype dtype, void* user_data);
 
 // The host's own functions, each of which writes to tensors that libdist has allocated. NULL selects
 // libdist's.

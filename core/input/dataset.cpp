@@ -23,8 +23,7 @@ Status check_one_pipeline(const DatasetOptions& options) noexcept {
       "dist_dataset_create_from_function() makes a dataset for each");
 }
 
-// Only replication and device options may be set; everything else belongs to the datasets that the function
-// creates.
+// Only prefetch and replication_mode may be set; everything else belongs to the datasets that the function creates.
 Status check_function_options(const DatasetOptions& options, bool may_replicate) noexcept {
   Division division;
   DIST_TRY(divide(options, 1, {}, {}, &division));
@@ -36,8 +35,8 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
                         options.as_one_process != 0;
   if (batching || sharding) {
     return invalid_argument(
-        "of a dataset that a function makes, only prefetch, replication_mode, fetch_to_device and "
-        "place_dataset_on_device can be set here: how it is batched and sharded is set in the function");
+        "of a dataset that a function makes, only prefetch and replication_mode can be set here: how it is "
+        "batched and sharded is set in the function");
   }
   const bool replicate = options.replication_mode == DIST_INPUT_PER_REPLICA;
   if (replicate && !may_replicate) {
@@ -45,15 +44,7 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
                 "replication_mode is DIST_INPUT_PER_REPLICA, which only a mirrored strategy has: use "
                 "DIST_INPUT_PER_WORKER");
   }
-  if (options.place_dataset_on_device == 0) return kOk;
-  if (!replicate) {
-    return invalid_argument(
-        "place_dataset_on_device is set, so replication_mode must be DIST_INPUT_PER_REPLICA");
-  }
-  if (options.fetch_to_device < 0) return kOk;
-  return invalid_argument(
-      "place_dataset_on_device is set: a dataset that is on its replica's device has nothing to fetch, so "
-      "set fetch_to_device to -1");
+  return kOk;
 }
 
 }  // namespace

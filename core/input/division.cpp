@@ -19,8 +19,6 @@ Status check_numbers(const DatasetOptions& options) noexcept {
   DIST_TRY(check_flag("worker_batches", options.worker_batches));
   DIST_TRY(check_flag("shard_hint", options.shard_hint));
   DIST_TRY(check_flag("static_shapes", options.static_shapes, -1));
-  DIST_TRY(check_flag("fetch_to_device", options.fetch_to_device, -1));
-  DIST_TRY(check_flag("place_dataset_on_device", options.place_dataset_on_device));
   DIST_TRY(check_flag("replication_mode", options.replication_mode));
   DIST_TRY(check_flag("as_one_process", options.as_one_process));
   if (options.global_batch_size < 0) {

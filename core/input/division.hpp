@@ -28,8 +28,6 @@ struct DatasetOptions {
   int32_t interleave = 0;
   int32_t static_shapes = 0;
   int32_t replication_mode = DIST_INPUT_PER_WORKER;
-  int32_t fetch_to_device = 0;
-  int32_t place_dataset_on_device = 0;
   std::span<const int64_t> batch_sizes = {};
   int32_t as_one_process = 0;
   Ref<WorkerLayout> layout{};  // of num_workers workers; NULL: all have as many replicas as this one

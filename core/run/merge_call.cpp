@@ -35,31 +35,29 @@ class Merging {
   const Within within_;
 };
 
-// The arguments of all replicas as one list, merged item by item.
-Status merge_arguments(Replica& replica, Memory& memory, ValueRef* out) {
+// One argument of all replicas, merged item by item. Leaves *out unchanged if no replica has passed it.
+Status merge_argument(Replica& replica, Memory& memory, Value* MergeArguments::*which, const char* name,
+                      ValueRef* out) {
   std::pmr::vector<Value*> given(&memory);
   given.reserve(static_cast<std::size_t>(replica.replicas().local()));
-  std::size_t lists = 0;
+  std::size_t present = 0;
   for (int p = 0; p < replica.replicas().local(); ++p) {
-    const void* args = replica.group().slot(replica.rank(), p).extra;
-    given.push_back(static_cast<Value*>(const_cast<void*>(args)));
-    lists += args != nullptr;
+    const void* arguments = replica.group().slot(replica.rank(), p).extra;
+    given.push_back(static_cast<const MergeArguments*>(arguments)->*which);
+    present += given.back() != nullptr;
   }
-  if (lists == 0) return Value::create(memory, DIST_VALUE_LIST, {}, out);
-  return merge(memory, given, "args", out);
+  return present == 0 ? kOk : merge(memory, given, name, out);
 }
 
 Status call_function(Replica& replica, Memory& memory, const MergeFunction& function, ValueRef* out) {
   const uint64_t before = failures_on_this_thread();
   ValueRef args;
-  DIST_TRY(merge_arguments(replica, memory, &args));
-  if (!args->is_sequence()) {
-    // The same list object on every replica is merged to itself; anything else was checked to be a list or
-    // tuple.
-    return fail(DIST_INTERNAL, "merged arguments are no list");
-  }
+  ValueRef kwargs;
+  DIST_TRY(merge_argument(replica, memory, &MergeArguments::args, "args", &args));
+  DIST_TRY(merge_argument(replica, memory, &MergeArguments::kwargs, "kwargs", &kwargs));
+  if (!args) DIST_TRY(Value::create(memory, DIST_VALUE_LIST, {}, &args));
   Value* result = nullptr;
-  const dist_status status = function.call(*args, &result, function.context);
+  const dist_status status = function.call(*args, kwargs.get(), &result, function.context);
   *out = ValueRef::adopt(result);
   if (status == DIST_OK) return kOk;
   *out = ValueRef();
@@ -84,11 +82,16 @@ Status lead(Replica& replica, Memory& memory, const MergeFunction& function, Mer
   return kOk;
 }
 
-Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
-                      const char* tag, int64_t timeout_ns, ValueRef* out) {
+Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& function,
+                      const MergeArguments& arguments, const char* tag, int64_t timeout_ns, ValueRef* out) {
+  const auto [args, kwargs] = arguments;
   if (args != nullptr && !args->is_sequence()) {
     return invalid_argument("args is %s, but merge_call takes a list or tuple of arguments, or NULL",
                             Value::kind_name(args->kind()));
+  }
+  if (kwargs != nullptr && kwargs->kind() != DIST_VALUE_DICT) {
+    return invalid_argument("kwargs is %s, but merge_call takes a dictionary of arguments, or NULL",
+                            Value::kind_name(kwargs->kind()));
   }
   Group& group = replica.group();
   const int me = replica.rank();
@@ -98,10 +101,10 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
   signature.collective = Collective::kMergeCall;
   signature.function = function.identity;
   signature.kind = static_cast<int32_t>(function.what);
-  signature.digest = mix(function.detail, args == nullptr);
+  signature.digest = mix(function.detail, (args == nullptr ? 1 : 0) + (kwargs == nullptr ? 0 : 2));
   close_digest(signature, tag);
   record_arrival(replica.member(tag, timeout_ns), signature, 0);
-  group.outgoing(me).extra = args;
+  group.outgoing(me).extra = &arguments;  // which lives until all have left
   DIST_TRY(group.arrive(me, timeout_ns));
   replica.recorder().arrived();
 
@@ -132,10 +135,10 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
 
 }  // namespace
 
-Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
-                  const char* tag, int64_t timeout_ns, ValueRef* out) {
+Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function,
+                  const MergeArguments& arguments, const char* tag, int64_t timeout_ns, ValueRef* out) {
   replica.recorder().begin(DIST_COLLECTIVE_MERGE_CALL);
-  const Status status = meet_and_merge(replica, memory, function, args, tag, timeout_ns, out);
+  const Status status = meet_and_merge(replica, memory, function, arguments, tag, timeout_ns, out);
   replica.recorder().close(status.code());
   return status;
 }

@@ -14,16 +14,23 @@
 namespace dist {
 
 struct MergeFunction {
-  // `args` is a list. The callee passes the ownership of *out_result to the caller.
-  dist_status (*call)(Value& args, Value** out_result, void* context);
+  // `args` is a list or tuple, and `kwargs` a dictionary or NULL. The callee passes the ownership of *out_result to
+  // the caller.
+  dist_status (*call)(Value& args, Value* kwargs, Value** out_result, void* context);
   void* context;
   const void* identity;  // equal for all replicas of this process that request the same function
   MergeFor what = MergeFor::kFunction;
   uint64_t detail = 0;  // must also be equal, in all processes
 };
 
+// What one replica passes: a list or tuple, and a dictionary. Both may be NULL.
+struct MergeArguments {
+  Value* args;
+  Value* kwargs = nullptr;
+};
+
 // *out receives this replica's component of the result, or NULL if the function returned none.
-Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
-                  const char* tag, int64_t timeout_ns, ValueRef* out);
+Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function,
+                  const MergeArguments& arguments, const char* tag, int64_t timeout_ns, ValueRef* out);
 
 }  // namespace dist

@@ -44,7 +44,7 @@ struct Merging {
   Apply apply;
 };
 
-dist_status apply_merged(Value& args, Value**, void* context) {
+dist_status apply_merged(Value& args, Value*, Value**, void* context) {
   const auto& merging = *static_cast<const Merging*>(context);
   return merging.apply(merging.context, merging.variable, merging.how, *args.items()[0]).code();
 }
@@ -69,7 +69,7 @@ Status meet(Replica& replica, const Member& member, Merging merging, int32_t wha
   const uint64_t detail = mix(mix_text(0, merging.variable.name()),
                               static_cast<uint64_t>(what) | static_cast<uint64_t>(numerics) << 32);
   return merge_call(replica, *merging.context.memory,
-                    {apply_merged, &merging, &merging.variable, called, detail}, args.get(),
+                    {apply_merged, &merging, &merging.variable, called, detail}, {args.get()},
                     named(member, merging.variable).tag, member.timeout_ns, &nothing);
 }
 

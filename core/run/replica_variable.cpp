@@ -67,7 +67,7 @@ Status find_or_create(const Merging& merging, Value& merged) {
   return kOk;
 }
 
-dist_status lead(Value& args, Value**, void* context) {
+dist_status lead(Value& args, Value*, Value**, void* context) {
   return find_or_create(*static_cast<const Merging*>(context), *args.items()[0]).code();
 }
 
@@ -123,8 +123,8 @@ Status replica_variable(Replica& replica, const CrossReplica& context, const Var
   DIST_TRY(Value::create(*context.memory, DIST_VALUE_LIST, items, &args));
   ValueRef nothing;
   const char* const tag = member.tag != nullptr ? member.tag : options.name;
-  DIST_TRY(merge_call(replica, *context.memory, {lead, &merging, &kIdentity, MergeFor::kVariable}, args.get(),
-                      tag, member.timeout_ns, &nothing));
+  DIST_TRY(merge_call(replica, *context.memory, {lead, &merging, &kIdentity, MergeFor::kVariable},
+                      {args.get()}, tag, member.timeout_ns, &nothing));
   *out = request.found;
   return kOk;
 }

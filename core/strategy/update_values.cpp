@@ -128,13 +128,11 @@ struct Merging {
 };
 
 // Replica 0 runs the function with the merged arguments of all replicas.
-dist_status update_merged(Value& merged, Value** out_result, void* context) {
+dist_status update_merged(Value& args, Value* kwargs, Value** out_result, void* context) {
   const auto& merging = *static_cast<const Merging*>(context);
   UpdateCall update = merging.update;
-  Value* const args = merged.items()[0].get();
-  Value* const kwargs = merged.items()[1].get();
-  update.args = args->is_none() ? nullptr : args;
-  update.kwargs = kwargs->is_none() ? nullptr : kwargs;
+  if (update.args != nullptr) update.args = &args;
+  update.kwargs = kwargs;
   ValueRef result;
   const Status status = update_values(merging.strategy, update, &result);
   *out_result = result.take();
@@ -169,15 +167,10 @@ Status update_values(Strategy& strategy, const UpdateCall& update, ValueRef* out
 Status replica_update_values(Replica& replica, Strategy& strategy, const UpdateCall& update, ValueRef* out) {
   DIST_TRY(check_arguments(update));
   Memory& memory = strategy.memory();
-  const ValueRef none = Value::create_none(memory);
-  Value* const given[] = {update.args != nullptr ? update.args : none.get(),
-                          update.kwargs != nullptr ? update.kwargs : none.get()};
-  ValueRef args;
-  DIST_TRY(Value::create(memory, DIST_VALUE_LIST, given, &args));
   Merging merging{strategy, update};
   const char* const tag = update.variable != nullptr ? update.variable->name() : "update";
   return merge_call(replica, memory, {update_merged, &merging, update.fn.identity, MergeFor::kUpdate},
-                    args.get(), tag, 0, out);
+                    {update.args, update.kwargs}, tag, 0, out);
 }
 
 }  // namespace dist

@@ -79,17 +79,6 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
 
 }  // namespace
 
-Status check_partitions(int32_t partitions) noexcept {
-  if (partitions < 0) {
-    return invalid_argument("dist_variable_options.partitions is %d, but must be 0 or more", partitions);
-  }
-  if (partitions <= 1) return kOk;
-  return fail(DIST_UNIMPLEMENTED,
-              "partitions is %d, but only parameter servers partition variables, and this strategy has none. "
-              "Leave partitions at 0.",
-              partitions);
-}
-
 Variable::Variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
                    const dist_tensor& initial, const TensorSize& size)
     : Counted(memory),

@@ -28,9 +28,6 @@ struct VariableOptions {
   const char* name = nullptr;  // NULL: "Variable"
 };
 
-// Returns OK for 0 and 1: a variable is stored in one piece.
-Status check_partitions(int32_t partitions) noexcept;
-
 // The kind and size of the strategy that creates a variable.
 struct VariableHome {
   int32_t strategy_kind;

@@ -28,7 +28,7 @@ static void fill(const contrast *c, float *const *gradients, int32_t id) {
 static dist_status all_reduce_by_dist(dist_replica *replica, const contrast *c, float *const *gradients) {
   dist_tensor tensors[MODEL_TENSORS];
   for (int i = 0; i < MODEL_TENSORS; i++) tensors[i] = model_tensor(&c->t->parameters, i, gradients[i]);
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, tensors, tensors, MODEL_TENSORS, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, tensors, tensors, MODEL_TENSORS, NULL, NULL);
 }
 
 static dist_status compare_bits(dist_replica *replica, contrast *c, float *const *gradients) {
@@ -52,7 +52,7 @@ static dist_status compare_bits(dist_replica *replica, contrast *c, float *const
 static dist_status measure_round(dist_replica *replica, contrast *c, float *const *gradients, int32_t round) {
   const int32_t id = dist_replica_id(replica), num_replicas = c->t->num_replicas;
   for (int32_t way = 0; way < CONTRAST_WAYS; way++) {
-    dist_status status = dist_barrier(replica, NULL);
+    dist_status status = dist_barrier(replica, NULL, NULL);
     if (status) return status;
     const int64_t start = trainer_now_ns();
     if (way == 0) {

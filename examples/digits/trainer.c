@@ -143,7 +143,7 @@ static dist_status all_reduce_gradients(dist_replica *replica, const trainer *t,
   how.tag = "gradients";
   how.numerics = t->numerics;
   how.contributions = (size_t)num_micro_batches;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, lists, lists, MODEL_TENSORS, &how);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, lists, lists, MODEL_TENSORS, &how, NULL);
 }
 
 static dist_status train_replica(dist_replica *replica, dist_value *args, dist_value *kwargs,

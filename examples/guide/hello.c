@@ -11,7 +11,7 @@ static dist_status add_up(dist_replica *replica, void *user_data) {
   (void)user_data;
   double number = dist_replica_id(replica) + 1;            /* 1, 2, 3 and 4 */
   dist_tensor tensor = {&number, DIST_F64, 0, NULL, NULL}; /* one number: no shape, no strides */
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
   if (status == DIST_OK) printf("replica %d: the sum is %g\n", dist_replica_id(replica), number);
   return status;
 }

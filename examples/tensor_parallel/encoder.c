@@ -202,7 +202,7 @@ static dist_status add_up(const encoder *e, dist_replica *device, const place *p
   const int64_t shape[] = {p->rows, e->sizes[0].hidden};
   dist_tensor state = {p->state, DIST_F32, 2, shape, NULL};
   p->began[sum] = seconds();
-  const dist_status status = dist_all_reduce(device, DIST_REDUCE_SUM, &state, &state, 1, NULL);
+  const dist_status status = dist_all_reduce(device, DIST_REDUCE_SUM, &state, &state, 1, NULL, NULL);
   p->ended[sum] = seconds();
   if (status) return status;
   return ops_norm(p->session, p->state, vector(e->whole, sum / SUMS, scale),

@@ -110,7 +110,7 @@ typedef struct dist_batcher_options {
   /* how long an item waits for others although an instance is idle; 0 = not at all */
   int64_t max_delay_ns;
   int64_t max_waiting; /* maximum number of waiting items; 0 = default (1024), at most 2^24 */
-  int64_t max_bytes;   /* maximum sum of dist_item_options.bytes per instance; 0 = no limit */
+  size_t max_bytes;    /* maximum sum of dist_item_options.bytes per instance; 0 = no limit */
   /* lengths in ascending order, from 1; NULL = one bucket for all items. Copied */
   const int64_t *buckets;
   size_t num_buckets; /* at most 64 */
@@ -153,7 +153,7 @@ typedef struct dist_item_options {
   /* called when the item has completed; may be NULL; not together with completions */
   dist_done_fn done;
   int64_t length; /* selects the bucket; 0 .. the last bucket */
-  int64_t bytes;  /* size that counts towards max_bytes */
+  size_t bytes;   /* size that counts towards max_bytes */
 } dist_item_options;
 #define DIST_ITEM_OPTIONS_INIT \
   { sizeof(dist_item_options), 0, 0, 0, 0, 0, 0, 0 }

@@ -6,13 +6,17 @@
  *     static dist_status step(dist_replica *replica, void *user_data) {
  *       dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
  *       options.tag = "gradients";                   // appears in error reports
- *       return dist_all_reduce(replica, DIST_REDUCE_MEAN, gradients, gradients, 2, &options);
+ *       return dist_all_reduce(replica, DIST_REDUCE_MEAN, gradients, gradients, 2, &options, NULL);
  *     }
  *
  * All replicas of a run must call the same collectives in the same order. On arrival, each replica states what it wants
  * to do. If the others requested something different, left the function, failed, or do not arrive in time, the
  * collective fails on every member at once, and all members get the same report. Later collectives of that group fail
  * with the same report until the run has ended. No member hangs.
+ *
+ * Collectives of tensors block if `out_work` is NULL. Otherwise they are asynchronous: the call returns at once and stores
+ * a handle in *out_work, with which dist_work_wait() waits for the result; work.h says more. All members pass out_work to
+ * a collective, or none does.
  *
  * When a collective has returned, for whatever reason, no peer accesses its buffers any longer. After an error, the
  * contents of its outputs are unspecified.
@@ -43,12 +47,8 @@ typedef struct dist_collective_options {
   const int64_t *splits;    /* all_to_all: R sizes of the parts of `in` along the axis; NULL = equal */
   int32_t axis;             /* dimension along which parts are split or joined; < 0 counts from the end */
   int32_t planned;          /* 1 = *out_work is a plan; dist_work_start() starts it, any number of times */
-  /* not NULL = asynchronous: the call returns at once and dist_work_wait() waits for its completion */
-  dist_work **out_work;
-  int64_t bytes_per_pack; /* approximate pack size of a planned list; 0 = the strategy's, or no packs */
-  int32_t implementation; /* DIST_COMMUNICATION_...; accepted for compatibility, has no effect */
-  int32_t reserved;       /* must be 0 */
-  dist_cancel *cancel;    /* cancels the group's collectives in this run, on all members; may be NULL */
+  size_t bytes_per_pack;    /* approximate pack size of a planned list; 0 = the strategy's, or no packs */
+  dist_cancel *cancel;      /* cancels the group's collectives in this run, on all members; may be NULL */
   /* DIST_REDUCE_USER: size of one element of reduce_fn, the same on all members; 0 = the dtype's size. At most
    * 4,096 and a multiple of the dtype's size of each tensor. Elements must be whole: a tensor's strides and its
    * split along the axis must not divide one. TREE with more than 3 contributions allows less, for example 3,072
@@ -56,7 +56,7 @@ typedef struct dist_collective_options {
   size_t reduce_element_bytes;
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
-  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Initializes collective options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
@@ -110,13 +110,14 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          ABORTED              a replica failed or left; the report names it. Or members wait for each other in
  *                               different groups; the report shows the cycle.
  *          CANCELLED            a cancel object of any member's options or of the run was signalled, or
- *                               dist_strategy_cancel() was called.
+ *                               dist_strategy_cancel() or dist_strategy_shutdown() was called.
  *          FAILED_PRECONDITION  the replica's run has ended.
  *          UNIMPLEMENTED        REPRODUCIBLE with PROD, USER, weighted integers or complex64, or for a scan.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_reduce_op op,
                                                     const dist_tensor *in, const dist_tensor *out, size_t n,
-                                                    const dist_collective_options *options);
+                                                    const dist_collective_options *options,
+                                                    dist_work **out_work);
 
 /**
  * Reduces n tensors over all replicas. Only the root gets the results.
@@ -132,7 +133,8 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_
 DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, dist_reduce_op op,
                                                         int32_t root, const dist_tensor *in,
                                                         const dist_tensor *out, size_t n,
-                                                        const dist_collective_options *options);
+                                                        const dist_collective_options *options,
+                                                        dist_work **out_work);
 
 /**
  * Reduces n tensors over all replicas. Every replica gets a part of each result.
@@ -149,7 +151,8 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, d
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, dist_reduce_op op,
                                                         const dist_tensor *in, const dist_tensor *out,
-                                                        size_t n, const dist_collective_options *options);
+                                                        size_t n, const dist_collective_options *options,
+                                                        dist_work **out_work);
 
 /**
  * Concatenates the tensors of all replicas. Every replica gets the results.
@@ -166,7 +169,8 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, d
  */
 DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const dist_tensor *in,
                                                     const dist_tensor *out, size_t n,
-                                                    const dist_collective_options *options);
+                                                    const dist_collective_options *options,
+                                                    dist_work **out_work);
 
 /**
  * Concatenates the tensors of all replicas. Only the root gets the results.
@@ -181,7 +185,8 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const
  */
 DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, int32_t root,
                                                         const dist_tensor *in, const dist_tensor *out,
-                                                        size_t n, const dist_collective_options *options);
+                                                        size_t n, const dist_collective_options *options,
+                                                        dist_work **out_work);
 
 /**
  * Copies the root's tensors to every replica.
@@ -197,7 +202,8 @@ DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, i
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_t root, const dist_tensor *in,
                                                    const dist_tensor *out, size_t n,
-                                                   const dist_collective_options *options);
+                                                   const dist_collective_options *options,
+                                                   dist_work **out_work);
 
 /**
  * Splits each of the root's tensors and gives every replica one part.
@@ -213,7 +219,8 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_
  */
 DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica, int32_t root,
                                                            const dist_tensor *in, const dist_tensor *out,
-                                                           size_t n, const dist_collective_options *options);
+                                                           size_t n, const dist_collective_options *options,
+                                                           dist_work **out_work);
 
 /**
  * Every replica sends one part of each tensor to every replica.
@@ -231,7 +238,8 @@ DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica
  */
 DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const dist_tensor *in,
                                                     const dist_tensor *out, size_t n,
-                                                    const dist_collective_options *options);
+                                                    const dist_collective_options *options,
+                                                    dist_work **out_work);
 
 /**
  * Reduces n tensors over the replicas up to each one (a prefix reduction).
@@ -251,7 +259,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const
  */
 DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, int32_t kind,
                                               const dist_tensor *in, const dist_tensor *out, size_t n,
-                                              const dist_collective_options *options);
+                                              const dist_collective_options *options, dist_work **out_work);
 
 /**
  * Every replica sends its tensors to one other replica.
@@ -270,7 +278,8 @@ DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce
  */
 DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t destination, int32_t source,
                                                  const dist_tensor *in, const dist_tensor *out, size_t n,
-                                                 const dist_collective_options *options);
+                                                 const dist_collective_options *options,
+                                                 dist_work **out_work);
 
 /**
  * Waits until every member has arrived. All writes that a member made before the barrier are visible to all members
@@ -281,7 +290,8 @@ DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t 
  * Errors   Like dist_all_reduce().
  */
 DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,
-                                                 const dist_collective_options *options);
+                                                 const dist_collective_options *options,
+                                                 dist_work **out_work);
 
 /**
  * Reduces every leaf of a nest, like dist_all_reduce(). The result has the structure of the value.
@@ -347,13 +357,14 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather_value(dist_replica *replica,
  *          DEADLINE_EXCEEDED    a worker did not create the group in time, or a run was in progress for too long.
  *          ABORTED              a worker failed or made a different call; the report names it.
  *          UNAVAILABLE          a worker is lost.
- *          CANCELLED            dist_strategy_cancel() was called.
+ *          CANCELLED            dist_strategy_cancel() or dist_strategy_shutdown() was called.
  */
 DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, const int32_t *replica_ids,
                                                       size_t n, dist_group **out_group);
 
 /**
- * Destroys a group. NULL is ignored. Once the strategy has been shut down, its end frees the group instead.
+ * Destroys a group. NULL is ignored. After dist_strategy_shutdown() this does nothing, and dist_strategy_destroy() frees
+ * the group; do not call this after it.
  *
  * With several workers, this destroys only the local handle and does not wait. If other workers use the group later,
  * their collectives fail with a report that this worker has left, once its run has ended.
@@ -375,7 +386,7 @@ typedef struct dist_communication_options {
   uint32_t struct_size;
   int32_t implementation; /* DIST_COMMUNICATION_... */
   /* planned lists, and lists reduced outside runs, are split into packs of about this size; 0 = not set */
-  int64_t bytes_per_pack;
+  size_t bytes_per_pack;
   /* longest wait for a peer, in nanoseconds; 0 = not set, unless has_timeout is 1; any negative value = no limit, as in
    * TensorFlow */
   int64_t timeout_ns;
@@ -396,7 +407,8 @@ DIST_API void dist_communication_options_init(dist_communication_options *option
  * override those of its strategy by this rule. If `over` is NULL, the result is a checked copy of `base`.
  *
  * Owns     The caller sets out_options->struct_size. out_options may point to base or over.
- * Errors   INVALID_ARGUMENT  base or out_options is NULL, an implementation is unknown, or bytes_per_pack is negative.
+ * Errors   INVALID_ARGUMENT  base or out_options is NULL, an implementation is unknown, or bytes_per_pack is 2^63 or
+ *                            more.
  */
 DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_communication_options *base,
                                                                      const dist_communication_options *over,
@@ -415,10 +427,9 @@ typedef struct dist_apply_options {
   size_t num_states;
   dist_apply_fn fn; /* CALLBACK: the update function */
   void *user_data;  /* passed to fn */
-  double *out_norm; /* receives the norm before clipping if clip_norm > 0; may be NULL */
 } dist_apply_options;
 #define DIST_APPLY_OPTIONS_INIT \
-  { sizeof(dist_apply_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_apply_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Initializes apply options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t struct_size_bytes);
@@ -431,6 +442,8 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  *     SGD:                 state[t] = momentum * state[t] - learning_rate * g[t];   parameter[t] += state[t]
  *                          (momentum 0:  parameter[t] -= learning_rate * g[t])
  *     CALLBACK:            fn(block, user_data) for each block of each tensor
+ *
+ * With clip_norm > 0, *out_norm receives the norm before clipping; otherwise it is unchanged. out_norm may be NULL.
  *
  * Parameters and states are mirrored. Either every replica passes its own copy, and all copies are equal (only replica
  * 0's copy is read), or all replicas pass the same memory. All copies are equal again afterwards. With clipping,
@@ -450,11 +463,9 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  *          UNIMPLEMENTED       SGD or clipping with a dtype other than f32 and f64; clipping if gradients and
  *                              parameters have different dtypes.
  */
-DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dist_reduce_op op,
-                                                      const dist_tensor *gradients,
-                                                      const dist_tensor *parameters, size_t n,
-                                                      const dist_apply_options *apply,
-                                                      const dist_collective_options *options);
+DIST_API DIST_NODISCARD dist_status dist_reduce_apply(
+    dist_replica *replica, dist_reduce_op op, const dist_tensor *gradients, const dist_tensor *parameters,
+    size_t n, const dist_apply_options *apply, const dist_collective_options *options, double *out_norm);
 
 /**
  * Formats the options like TensorFlow, as a NUL-terminated text that is truncated to `size_bytes`.

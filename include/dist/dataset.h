@@ -63,11 +63,6 @@ typedef struct dist_dataset_options {
   int32_t static_shapes;
   /* DIST_INPUT_...; PER_REPLICA is possible only for datasets from a function, on mirrored strategies */
   int32_t replication_mode;
-  /* 1, 0 = yes; -1 = no. Has no effect: batches are in memory that replicas can read */
-  int32_t fetch_to_device;
-  /* 1 = yes; for datasets from a function only with PER_REPLICA and fetch_to_device -1. Has no effect: the device
-   * is the host */
-  int32_t place_dataset_on_device;
   /* sizes in examples of consecutive pieces, repeated cyclically: the source's examples are split into these
    * pieces whatever batches they came in, and replica r gets piece k*R + r in step k; NULL = batches are split
    * evenly. Copied */
@@ -81,7 +76,7 @@ typedef struct dist_dataset_options {
   int32_t reserved; /* must be 0 */
 } dist_dataset_options;
 #define DIST_DATASET_OPTIONS_INIT \
-  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0 }
+  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0 }
 
 /** Initializes dataset options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t struct_size_bytes);

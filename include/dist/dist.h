@@ -13,7 +13,7 @@
  *       int64_t shape[] = {3};
  *       float gradient[3] = {1, 2, 3};
  *       dist_tensor t = {gradient, DIST_F32, 1, shape, NULL};
- *       return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL);
+ *       return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL, NULL);
  *     }
  *
  *     int main(void) {

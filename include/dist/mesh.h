@@ -264,8 +264,7 @@ DIST_API void dist_halo_init(dist_halo *halo, uint32_t struct_size_bytes);
  * Shape    in, out: ndim >= 1 dimensions, one dtype, any strides; out has the sizes above. Tiles in line have equal
  *          sizes across the line, and any size otherwise. out must not overlap the in of any member.
  * Order    Bits are copied.
- * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used; out_work must
- *          be NULL.
+ * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used.
  * Blocks   As dist_all_reduce() does.
  * Errors   The errors of dist_all_reduce(), and
  *          INVALID_ARGUMENT  the product of the parts is not R, a width is negative, an edge mode is unknown, the tiles
@@ -287,8 +286,7 @@ DIST_API DIST_NODISCARD dist_status dist_halo_exchange(dist_replica *device, con
  * Shape    from, to: the same shape, with known sizes, over R logical devices. in and out: the shapes of the shards,
  *          any strides; NULL if a member has no shard. out must not overlap the in of any member.
  * Order    Bits are copied.
- * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used; out_work must
- *          be NULL.
+ * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used.
  * Blocks   As dist_all_reduce() does.
  * Errors   The errors of dist_all_reduce(), and
  *          INVALID_ARGUMENT  a partition is invalid (see dist_partition_check()), or a shard has the wrong shape.
@@ -309,7 +307,7 @@ DIST_API DIST_NODISCARD dist_status dist_reshard(dist_replica *device, const dis
  */
 DIST_API DIST_NODISCARD dist_status dist_reshard_bytes(const dist_partition *from, const dist_partition *to,
                                                        dist_dtype dtype, int32_t logical_device,
-                                                       int64_t *out_bytes);
+                                                       size_t *out_bytes);
 
 #ifdef __cplusplus
 }

@@ -55,7 +55,7 @@ DIST_API DIST_NODISCARD dist_status dist_partitions_fixed_shards(const int64_t *
  *                            below 1; or the number of bytes exceeds 63 bits.
  */
 DIST_API DIST_NODISCARD dist_status dist_partitions_min_size(const int64_t *shape, size_t ndim, int32_t axis,
-                                                             int64_t element_bytes, int64_t min_shard_bytes,
+                                                             size_t element_bytes, size_t min_shard_bytes,
                                                              int32_t max_shards, int64_t *out_partitions);
 
 /**
@@ -69,7 +69,7 @@ DIST_API DIST_NODISCARD dist_status dist_partitions_min_size(const int64_t *shap
  *                            elements.
  */
 DIST_API DIST_NODISCARD dist_status dist_partitions_max_size(const int64_t *shape, size_t ndim, int32_t axis,
-                                                             int64_t element_bytes, int64_t max_shard_bytes,
+                                                             size_t element_bytes, size_t max_shard_bytes,
                                                              int32_t max_shards, int64_t *out_partitions);
 
 /**

@@ -6,7 +6,7 @@
  *     static dist_status step(dist_replica *replica, void *user_data) {
  *       const int32_t id = dist_replica_id(replica);                    // 0 .. R-1
  *       ...                                                             // compute a gradient from this replica's input
- *       return dist_all_reduce(replica, DIST_REDUCE_SUM, &gradient, &gradient, 1, NULL);
+ *       return dist_all_reduce(replica, DIST_REDUCE_SUM, &gradient, &gradient, 1, NULL, NULL);
  *     }
  *
  *     status = dist_run(strategy, step, &data, NULL);                   // returns when all replicas have returned
@@ -76,7 +76,7 @@ DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_s
  *          DEADLINE_EXCEEDED    options->timeout_ns expired, either while earlier runs were in progress, or in this
  *                               run: then the message names the replicas whose functions have not returned.
  *          CANCELLED            options->cancel was signalled (a queued run ends at once), or dist_strategy_cancel()
- *                               was called.
+ *                               or dist_strategy_shutdown() was called.
  *          any                  the status that the first failing replica returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_run(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
@@ -173,28 +173,29 @@ DIST_API DIST_NODISCARD dist_status dist_replica_parallel_for(dist_replica *repl
 
 /**
  * A merge function: runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is the
- * list or tuple passed to dist_merge_call(), with its items merged as dist_run_values() merges results; it is borrowed.
- * *out_result works as in dist_values_fn.
+ * list or tuple passed to dist_merge_call(), an empty list if all passed NULL, and `kwargs` the dictionary or NULL; their
+ * items are merged as dist_run_values() merges results. Both are borrowed. *out_result works as in dist_values_fn.
  */
-typedef dist_status (*dist_merge_fn)(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                     void *user_data);
+typedef dist_status (*dist_merge_fn)(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                     dist_value **out_result, void *user_data);
 
 /**
  * Waits for all replicas, then runs `fn` once on behalf of all of them.
  *
- *     result = fn(strategy, merge(args[0], ..., args[R-1]));   every replica r:  *out_result = component(result, r)
+ *     result = fn(strategy, merge(args[0], ..., args[R-1]), merge(kwargs[0], ..., kwargs[R-1]))
+ *     every replica r:  *out_result = component(result, r)
  *
- * Inside fn, functions of the strategy can be called: dist_reduce_to(), dist_update(), and also dist_run(). To pass
- * named arguments, put a dictionary into args.
+ * Inside fn, functions of the strategy can be called: dist_reduce_to(), dist_update(), and also dist_run().
  *
  * Context  Replica. Collective: all replicas pass the same fn and tag. fn receives replica 0's user_data.
  * Blocks   Until every replica has arrived (as in dist_all_reduce()) and fn has returned.
- * Owns     args is a list, a tuple, or NULL, and is borrowed. The caller owns *out_result; it is NULL if fn returned no
- *          result. out_result may be NULL.
+ * Owns     args (a list, a tuple, or NULL) and kwargs (a dictionary or NULL) are borrowed. The caller owns *out_result;
+ *          it is NULL if fn returned no result. out_result may be NULL.
  * Errors   The errors of dist_all_reduce(); if fn fails, its status on every replica.
  */
 DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_merge_fn fn, void *user_data,
-                                                    dist_value *args, const dist_collective_options *options,
+                                                    dist_value *args, dist_value *kwargs,
+                                                    const dist_collective_options *options,
                                                     dist_value **out_result);
 
 /**

@@ -208,6 +208,7 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  *                               set.
  *          RESOURCE_EXHAUSTED   the queue is full (max_queued), or memory is exhausted.
  *          UNAVAILABLE          the instances are closing, closed, or being reopened.
+ *          CANCELLED            the strategy has been shut down.
  *          FAILED_PRECONDITION  the strategy's threads do not allow it, see dist_instances_open(); `done` is set with
  *                               DIST_THREADS_HOST but without dist_instances_options.helper_threads; or this is a
  *                               forked child.

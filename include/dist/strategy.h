@@ -72,7 +72,7 @@ typedef struct dist_cpu_options {
   size_t num_cpus; /* length of cpus; 0 = same as NULL */
   /* stack size of each library thread, 256 KiB to 1 TiB, and more for more than 64 replicas; 0 = system default.
      dist_replica_enter() states how much of it collectives need */
-  int64_t stack_size_bytes;
+  size_t stack_size_bytes;
   /* limit on threads shared with other strategies, for runs and requests; retained. NULL = no limit */
   dist_budget *budget;
   /* 1 = a host thread that is a replica (including the caller of dist_run()) may be moved if it repeatedly shares a CPU
@@ -147,7 +147,7 @@ typedef struct dist_worker_options {
   /* MULTI_WORKER_MIRRORED: maximum size in bytes of tensor data in transit to and from this worker at one time; 0 =
      default (64 MiB). Larger tensors are sent in pieces, with the same bits. The smallest value of all workers
      applies */
-  int64_t staging_bytes;
+  size_t staging_bytes;
   int32_t reform;   /* MULTI_WORKER_MIRRORED: DIST_REFORM_... */
   int32_t reserved; /* 0 */
 } dist_worker_options;
@@ -172,7 +172,7 @@ typedef struct dist_strategy_options {
   int32_t reserved; /* 0 */
   /* longest wait for a peer in one collective; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
   int64_t timeout_ns;
-  int64_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
+  size_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
   /* device names in replica order, "CPU:1" or longer; NULL = CPU:0, CPU:1, ... */
   const char *const *devices;
   /* length of devices: the number of replicas; 0 = same as devices = NULL */

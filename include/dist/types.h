@@ -334,7 +334,7 @@ typedef int64_t (*dist_clock_fn)(void *user_data);
  * tensors, from several threads. Its result must not depend on how a tensor is split. It must not call libdist:
  * functions that return a status fail there with FAILED_PRECONDITION.
  */
-typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
+typedef void (*dist_reduce_fn)(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data);
 
 /**
  * The host's own reduction of values outside runs, for dist_strategy_functions and dist_cross_device_functions: *out =

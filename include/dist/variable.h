@@ -40,13 +40,11 @@ typedef struct dist_variable_options {
   const char *name;           /* NULL = "Variable" */
   int32_t synchronization;    /* DIST_SYNCHRONIZATION_... */
   int32_t trainable;          /* 1 = yes, -1 = no, 0 = yes unless it is synchronized on reading */
-  int32_t partitions;         /* 0 or 1 = one piece */
-  int32_t reserved;           /* 0 */
   dist_initial_fn initial_fn; /* replaces the initial tensor; called once, on the calling thread */
   void *initial_user_data;
 } dist_variable_options;
 #define DIST_VARIABLE_OPTIONS_INIT \
-  { sizeof(dist_variable_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_variable_options), 0, 0, 0, 0, 0, 0 }
 
 /** Fills a dist_variable_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_t struct_size_bytes);
@@ -71,7 +69,6 @@ DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_
  *                              or an option is invalid. For a mirrored strategy also: synchronization NONE, or MEAN of
  *                              a dtype that is not floating point. Over several workers also: the workers create
  *                              different variables.
- *          UNIMPLEMENTED       partitions > 1: partitioned variables exist only on parameter servers.
  *          RESOURCE_EXHAUSTED  out of memory.
  *          any                 the status that initial_fn returned; over several workers, the errors of a collective.
  */

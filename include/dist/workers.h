@@ -155,7 +155,7 @@ typedef struct dist_network_options {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
   /* amount of data, in bytes, that a worker may send ahead to each other worker: 4 KiB or more; 0 = default (1 MiB) */
-  int64_t credit_bytes;
+  size_t credit_bytes;
   dist_allocator allocator; /* all zero = malloc and free */
 } dist_network_options;
 #define DIST_NETWORK_OPTIONS_INIT                   \

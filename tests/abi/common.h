@@ -168,8 +168,8 @@ static inline dist_status healthy(dist_replica *replica, void *user_data) {
   int64_t length = 1;
   int32_t number = dist_replica_id(replica) + 1;
   dist_tensor tensor = vector_of(&number, DIST_I32, &length);
-  dist_status status = dist_barrier(replica, NULL);
-  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
+  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
   if (status != DIST_OK) return status;
   return number == n * (n + 1) / 2 ? DIST_OK : dist_fail(DIST_INTERNAL, "a wrong sum");
 }

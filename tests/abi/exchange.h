@@ -60,11 +60,12 @@ static inline int gets(const exchange *e, int32_t r) {
 }
 
 /* The host's operator: neither commutative nor associative, on the bytes of any dtype. */
-static inline void twist(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static inline void twist(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   unsigned char *a = acc;
   const unsigned char *b = in;
   const unsigned char factor = *(const unsigned char *)user_data;
-  for (size_t i = 0; i < count * size_of(dtype); i++) a[i] = (unsigned char)(a[i] * factor - (b[i] ^ 0x5A));
+  for (int64_t i = 0; i < count * (int64_t)size_of(dtype); i++)
+    a[i] = (unsigned char)(a[i] * factor - (b[i] ^ 0x5A));
 }
 
 /* The arguments of one member's call: made by prepare_call(), used by make_call(), and to be spoilt in
@@ -77,6 +78,7 @@ typedef struct call {
   dist_tensor *in, *out; /* point into the call, which must stay where it is */
   size_t n;
   dist_collective_options options;
+  dist_work **out_work; /* NULL: it blocks */
 } call;
 
 static inline void prepare_call(const exchange *e, int32_t me, call *c) {
@@ -105,22 +107,28 @@ static inline void prepare_call(const exchange *e, int32_t me, call *c) {
 static inline dist_status make_call(dist_replica *replica, call *c) {
   const dist_collective_options *options = &c->options;
   switch (c->collective) {
-    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica, c->op, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_ALL_REDUCE:
+      return dist_all_reduce(replica, c->op, c->in, c->out, c->n, options, c->out_work);
     case DIST_COLLECTIVE_REDUCE:
-      return dist_reduce_to_root(replica, c->op, c->root, c->in, c->out, c->n, options);
+      return dist_reduce_to_root(replica, c->op, c->root, c->in, c->out, c->n, options, c->out_work);
     case DIST_COLLECTIVE_REDUCE_SCATTER:
-      return dist_reduce_scatter(replica, c->op, c->in, c->out, c->n, options);
-    case DIST_COLLECTIVE_SCAN: return dist_scan(replica, c->op, c->kind, c->in, c->out, c->n, options);
-    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(replica, c->root, c->in, c->out, c->n, options);
+      return dist_reduce_scatter(replica, c->op, c->in, c->out, c->n, options, c->out_work);
+    case DIST_COLLECTIVE_SCAN:
+      return dist_scan(replica, c->op, c->kind, c->in, c->out, c->n, options, c->out_work);
+    case DIST_COLLECTIVE_BROADCAST:
+      return dist_broadcast(replica, c->root, c->in, c->out, c->n, options, c->out_work);
     case DIST_COLLECTIVE_SCATTER:
-      return dist_scatter_from_root(replica, c->root, c->in, c->out, c->n, options);
-    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(replica, c->in, c->out, c->n, options);
-    case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(replica, c->root, c->in, c->out, c->n, options);
-    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica, c->in, c->out, c->n, options);
+      return dist_scatter_from_root(replica, c->root, c->in, c->out, c->n, options, c->out_work);
+    case DIST_COLLECTIVE_ALL_GATHER:
+      return dist_all_gather(replica, c->in, c->out, c->n, options, c->out_work);
+    case DIST_COLLECTIVE_GATHER:
+      return dist_gather_to_root(replica, c->root, c->in, c->out, c->n, options, c->out_work);
+    case DIST_COLLECTIVE_ALL_TO_ALL:
+      return dist_all_to_all(replica, c->in, c->out, c->n, options, c->out_work);
     case DIST_COLLECTIVE_PERMUTE:
-      return dist_permute(replica, c->destination, c->source, c->in, c->out, c->n, options);
+      return dist_permute(replica, c->destination, c->source, c->in, c->out, c->n, options, c->out_work);
     case DIST_COLLECTIVE_BARRIER:
-    default: return dist_barrier(replica, options);
+    default: return dist_barrier(replica, options, c->out_work);
   }
 }
 

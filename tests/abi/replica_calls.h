@@ -39,9 +39,9 @@ static inline void end_things(call_things *t) {
   dist_variable_destroy(t->variable);
 }
 
-static inline dist_status no_merge(dist_strategy *strategy, dist_value *args, dist_value **out,
-                                   void *user_data) {
-  (void)strategy, (void)args, (void)out, (void)user_data;
+static inline dist_status no_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                   dist_value **out, void *user_data) {
+  (void)strategy, (void)args, (void)out, (void)user_data, (void)kwargs;
   return DIST_OK;
 }
 static inline dist_status no_update(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
@@ -76,20 +76,20 @@ static inline void no_range(int64_t begin, int64_t end, void *user_data) {
     return status;                                                               \
   }
 
-CALL(all_reduce, dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL))
-CALL(reduce_to_root, dist_reduce_to_root(replica, DIST_REDUCE_SUM, 0, &in, &out, 1, NULL))
-CALL(reduce_scatter, dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL))
-CALL(all_gather, dist_all_gather(replica, &in, &out, 1, NULL))
-CALL(gather_to_root, dist_gather_to_root(replica, 0, &in, &out, 1, NULL))
-CALL(broadcast, dist_broadcast(replica, 0, &in, &out, 1, NULL))
-CALL(scatter_from_root, dist_scatter_from_root(replica, 0, &in, &out, 1, NULL))
-CALL(all_to_all, dist_all_to_all(replica, &in, &out, 1, NULL))
-CALL(scan, dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, NULL))
-CALL(permute, dist_permute(replica, 0, 0, &in, &out, 1, NULL))
-CALL(barrier, dist_barrier(replica, NULL))
+CALL(all_reduce, dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL, NULL))
+CALL(reduce_to_root, dist_reduce_to_root(replica, DIST_REDUCE_SUM, 0, &in, &out, 1, NULL, NULL))
+CALL(reduce_scatter, dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL, NULL))
+CALL(all_gather, dist_all_gather(replica, &in, &out, 1, NULL, NULL))
+CALL(gather_to_root, dist_gather_to_root(replica, 0, &in, &out, 1, NULL, NULL))
+CALL(broadcast, dist_broadcast(replica, 0, &in, &out, 1, NULL, NULL))
+CALL(scatter_from_root, dist_scatter_from_root(replica, 0, &in, &out, 1, NULL, NULL))
+CALL(all_to_all, dist_all_to_all(replica, &in, &out, 1, NULL, NULL))
+CALL(scan, dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, NULL, NULL))
+CALL(permute, dist_permute(replica, 0, 0, &in, &out, 1, NULL, NULL))
+CALL(barrier, dist_barrier(replica, NULL, NULL))
 CALL(all_reduce_value, dist_all_reduce_value(replica, DIST_REDUCE_SUM, t->value, NULL, &result))
 CALL(all_gather_value, dist_all_gather_value(replica, t->value, NULL, &result))
-CALL(merge_call, dist_merge_call(replica, no_merge, NULL, NULL, NULL, NULL))
+CALL(merge_call, dist_merge_call(replica, no_merge, NULL, NULL, NULL, NULL, NULL))
 CALL(parallel_for, dist_replica_parallel_for(replica, 0, 4, 1, no_range, NULL))
 CALL(leave, dist_replica_leave(replica, DIST_OK))
 CALL(detach, dist_replica_detach(replica))
@@ -111,15 +111,14 @@ static inline dist_status call_begun(dist_replica *replica, call_things *t) {
   CALL_ROOM;
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, &work);
 }
 static inline dist_status call_reduce_apply(dist_replica *replica, call_things *t) {
   CALL_ROOM;
   dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
   apply.kind = DIST_APPLY_SGD;
   apply.learning_rate = 1;
-  return dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &out, 1, &apply, NULL);
+  return dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &out, 1, &apply, NULL, NULL);
 }
 static inline dist_status call_variable(dist_replica *replica, call_things *t) {
   CALL_ROOM;

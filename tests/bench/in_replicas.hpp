@@ -34,7 +34,7 @@ class InReplicas : public Side {
     dist_status status = DIST_OK;
     replica_block(
         *job.plan, *job.watch, data_, dist_replica_id(replica),
-        [&] { return (status = dist_barrier(replica, nullptr)) == DIST_OK; },
+        [&] { return (status = dist_barrier(replica, nullptr, nullptr)) == DIST_OK; },
         [&] { return (status = op()) == DIST_OK; });
     return status;
   }

@@ -18,16 +18,16 @@ class Hand final : public InReplicas {
     dist_tensor out{tensors_.out(id), DIST_F32, 1, out_shape, nullptr};
     return loop(replica, job, [&] {
       switch (handing_) {
-        case Handing::kAllGather: return dist_all_gather(replica, &in, &out, 1, nullptr);
+        case Handing::kAllGather: return dist_all_gather(replica, &in, &out, 1, nullptr, nullptr);
         case Handing::kReduceScatter:
-          return dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr);
-        case Handing::kBroadcast: return dist_broadcast(replica, 0, &in, &out, 1, nullptr);
-        case Handing::kScatter: return dist_scatter_from_root(replica, 0, &in, &out, 1, nullptr);
+          return dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr, nullptr);
+        case Handing::kBroadcast: return dist_broadcast(replica, 0, &in, &out, 1, nullptr, nullptr);
+        case Handing::kScatter: return dist_scatter_from_root(replica, 0, &in, &out, 1, nullptr, nullptr);
         case Handing::kScan:
-          return dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, nullptr);
+          return dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, nullptr, nullptr);
         case Handing::kAllToAll: break;
       }
-      return dist_all_to_all(replica, &in, &out, 1, nullptr);
+      return dist_all_to_all(replica, &in, &out, 1, nullptr, nullptr);
     });
   }
 
@@ -54,8 +54,9 @@ class SumContributions final : public InReplicas {
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
     options.contributions = contributions;
     options.numerics = numerics_;
-    return loop(replica, job,
-                [&] { return dist_all_reduce(replica, DIST_REDUCE_SUM, in.data(), &out, 1, &options); });
+    return loop(replica, job, [&] {
+      return dist_all_reduce(replica, DIST_REDUCE_SUM, in.data(), &out, 1, &options, nullptr);
+    });
   }
 
  private:

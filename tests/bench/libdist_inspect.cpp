@@ -15,7 +15,8 @@ class Inspected final : public Side {
     strategy_.run(
         [](dist_replica* replica, void*) {
           dist_status status = DIST_OK;
-          for (int i = 0; i < kEnough && status == DIST_OK; ++i) status = dist_barrier(replica, nullptr);
+          for (int i = 0; i < kEnough && status == DIST_OK; ++i)
+            status = dist_barrier(replica, nullptr, nullptr);
           return status;
         },
         nullptr);

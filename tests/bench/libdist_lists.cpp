@@ -19,7 +19,7 @@ class ListAllReduce final : public InReplicas {
       dist_status status = DIST_OK;
       for (size_t call = 0; call < calls && status == DIST_OK; ++call) {
         dist_tensor* const first = &tensors[call * in_one];
-        status = dist_all_reduce(replica, DIST_REDUCE_SUM, first, first, in_one, nullptr);
+        status = dist_all_reduce(replica, DIST_REDUCE_SUM, first, first, in_one, nullptr, nullptr);
       }
       return status;
     });

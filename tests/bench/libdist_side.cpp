@@ -44,8 +44,9 @@ class AllReduce final : public InReplicas {
     const int64_t shape[] = {static_cast<int64_t>(tensors_.count())};
     const dist_tensor in{tensors_.in(id), tensors_.dtype(), 1, shape, nullptr};
     dist_tensor out{tensors_.out(id), tensors_.dtype(), 1, shape, nullptr};
-    const dist_status status =
-        loop(replica, job, [&] { return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr); });
+    const dist_status status = loop(replica, job, [&] {
+      return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr, nullptr);
+    });
     note_cpu(replica, seen_);
     return status;
   }
@@ -59,7 +60,7 @@ class Barrier final : public InReplicas {
  public:
   Barrier(const Strategy& strategy, CpuPair& seen) : InReplicas(strategy, nullptr), seen_(seen) {}
   dist_status replica(dist_replica* replica, const Job& job) override {
-    const dist_status status = loop(replica, job, [&] { return dist_barrier(replica, nullptr); });
+    const dist_status status = loop(replica, job, [&] { return dist_barrier(replica, nullptr, nullptr); });
     note_cpu(replica, seen_);
     return status;
   }

@@ -27,7 +27,7 @@ class FusedStep final : public InReplicas {
     }
     return loop(replica, job, [&] {
       return dist_reduce_apply(replica, DIST_REDUCE_MEAN, gradients.data(), parameters.data(),
-                               gradients.size(), &apply, nullptr);
+                               gradients.size(), &apply, nullptr, nullptr);
     });
   }
 
@@ -47,7 +47,7 @@ class SeparateStep final : public InReplicas {
     const std::vector<dist_tensor> parameters = step_.parameters(id), velocities = step_.velocities(id);
     return loop(replica, job, [&] {
       const dist_status status = dist_all_reduce(replica, DIST_REDUCE_MEAN, gradients.data(),
-                                                 gradients.data(), gradients.size(), nullptr);
+                                                 gradients.data(), gradients.size(), nullptr, nullptr);
       if (status != DIST_OK) return status;
       const auto rate = static_cast<float>(StepData::kRate * scale(gradients));
       for (size_t t = 0; t < gradients.size(); ++t) {

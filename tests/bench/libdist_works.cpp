@@ -24,8 +24,8 @@ class Planned final : public InReplicas {
     dist_work* made = nullptr;
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
     options.planned = 1;
-    options.out_work = &made;
-    const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+    const dist_status status =
+        dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &made);
     if (status != DIST_OK) return status;
     const Work plan(made);
     return loop(replica, job, [&] {
@@ -63,9 +63,9 @@ class Overlapped final : public InReplicas {
     dist_tensor out{tensors_.out(id), tensors_.dtype(), 1, shape, nullptr};
     dist_work* work = nullptr;
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-    if (which_ == Overlap::kTogether) options.out_work = &work;
     return loop(replica, job, [&] {
-      const dist_status begun = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
+      const dist_status begun = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options,
+                                                which_ == Overlap::kTogether ? &work : nullptr);
       if (begun != DIST_OK || which_ == Overlap::kExchange) return begun;
       compute(rounds_);
       const Work owned(work);

@@ -10,7 +10,7 @@ static dist_status sum_ids(dist_replica *replica, void *user_data) {
   int32_t id = dist_replica_id(replica);
   sums[id] = id + 1;
   dist_tensor t = {&sums[id], DIST_I32, 0, NULL, NULL};
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL, NULL);
 }
 
 int main(void) {

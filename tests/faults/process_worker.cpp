@@ -27,7 +27,7 @@ dist_status add_numbers(dist_replica* member, int salt, bool* right) {
   for (int i = 0; i < kNumbers; ++i) numbers[static_cast<std::size_t>(i)] = (me + 1) * (i + salt);
   const int64_t length = kNumbers;
   dist_tensor tensor = {numbers.data(), DIST_I32, 1, &length, nullptr};
-  const dist_status status = dist_all_reduce(member, DIST_REDUCE_SUM, &tensor, &tensor, 1, nullptr);
+  const dist_status status = dist_all_reduce(member, DIST_REDUCE_SUM, &tensor, &tensor, 1, nullptr, nullptr);
   *right = true;
   for (int i = 0; i < kNumbers && status == DIST_OK; ++i)
     *right = *right && numbers[static_cast<std::size_t>(i)] == n * (n + 1) / 2 * (i + salt);

@@ -20,17 +20,17 @@ int64_t rows_of(Size size, int parts) {
   return 0;
 }
 
-dist_status merge_here(dist_strategy*, dist_value*, dist_value**, void*) { return DIST_OK; }
-dist_status merge_there(dist_strategy*, dist_value*, dist_value**, void*) {
+dist_status merge_here(dist_strategy*, dist_value*, dist_value*, dist_value**, void*) { return DIST_OK; }
+dist_status merge_there(dist_strategy*, dist_value*, dist_value*, dist_value**, void*) {
   return dist_fail(DIST_INTERNAL, "the guilty replica's function ran");
 }
 
-void add_here(void* acc, const void* in, size_t count, dist_dtype, void*) {
+void add_here(void* acc, const void* in, int64_t count, dist_dtype, void*) {
   auto* sums = static_cast<float*>(acc);
   const auto* values = static_cast<const float*>(in);
-  for (size_t i = 0; i < count; ++i) sums[i] += values[i];
+  for (int64_t i = 0; i < count; ++i) sums[i] += values[i];
 }
-void add_there(void* acc, const void* in, size_t count, dist_dtype dtype, void* user_data) {
+void add_there(void* acc, const void* in, int64_t count, dist_dtype dtype, void* user_data) {
   add_here(acc, in, count, dtype, user_data);
   static_cast<float*>(acc)[0] = -1;
 }
@@ -140,7 +140,7 @@ dist_status Step::reshard(const dist_collective_options& options) {
   return dist_reshard(replica_, &from, &to, in_, out_, &options);
 }
 
-dist_status Step::call_on_tensors(const dist_collective_options& options) {
+dist_status Step::call_on_tensors(const dist_collective_options& options, dist_work** out_work) {
   const int replicas = dist_replica_num_replicas(replica_);
   const int me = dist_replica_id(replica_);
   const int32_t root = (replicas / 2 + (recipe_.wrong == Fault::kWrongRoot ? 1 : 0)) % replicas;
@@ -150,21 +150,26 @@ dist_status Step::call_on_tensors(const dist_collective_options& options) {
   // Those of kCollectives that have tensors.
   // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY
   switch (recipe_.kind) {
-    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica_, op, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_REDUCE: return dist_reduce_to_root(replica_, op, root, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_REDUCE_SCATTER: return dist_reduce_scatter(replica_, op, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(replica_, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(replica_, root, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(replica_, root, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_SCATTER: return dist_scatter_from_root(replica_, root, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica_, in_, out_, n_, &options);
-    case DIST_COLLECTIVE_SCAN: return dist_scan(replica_, op, DIST_SCAN_INCLUSIVE, in_, out_, n_, &options);
+    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica_, op, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_REDUCE:
+      return dist_reduce_to_root(replica_, op, root, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_REDUCE_SCATTER:
+      return dist_reduce_scatter(replica_, op, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(replica_, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_GATHER:
+      return dist_gather_to_root(replica_, root, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(replica_, root, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_SCATTER:
+      return dist_scatter_from_root(replica_, root, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica_, in_, out_, n_, &options, out_work);
+    case DIST_COLLECTIVE_SCAN:
+      return dist_scan(replica_, op, DIST_SCAN_INCLUSIVE, in_, out_, n_, &options, out_work);
     case DIST_COLLECTIVE_HALO_EXCHANGE: return exchange_halos(options);
     case DIST_COLLECTIVE_RESHARD: return reshard(options);
     case DIST_COLLECTIVE_PERMUTE:
     default:
       return dist_permute(replica_, (me + 1) % replicas, (me + replicas - 1) % replicas, in_, out_, n_,
-                          &options);
+                          &options, out_work);
   }
 }
 
@@ -173,19 +178,19 @@ dist_status Step::call() {
   options.tag = tag_;
   options.group = recipe_.group;
   options.timeout_ns = recipe_.timeout_ns;
-  if (recipe_.form != Form::kBlocking) options.out_work = &work_;
   options.planned = recipe_.form == Form::kPlanned;
   if (recipe_.own_operator && recipe_.kind != DIST_COLLECTIVE_MERGE_CALL) {
     options.reduce_fn = recipe_.wrong == Fault::kOtherFunction ? add_there : add_here;
   }
+  dist_work** const out_work = recipe_.form == Form::kBlocking ? nullptr : &work_;
   dist_status status;
   if (recipe_.kind == DIST_COLLECTIVE_BARRIER) {
-    status = dist_barrier(replica_, &options);
+    status = dist_barrier(replica_, &options, out_work);
   } else if (recipe_.kind == DIST_COLLECTIVE_MERGE_CALL) {
     const dist_merge_fn fn = recipe_.wrong == Fault::kOtherFunction ? merge_there : merge_here;
-    status = dist_merge_call(replica_, fn, nullptr, nullptr, &options, nullptr);
+    status = dist_merge_call(replica_, fn, nullptr, nullptr, nullptr, &options, nullptr);
   } else {
-    status = call_on_tensors(options);
+    status = call_on_tensors(options, out_work);
   }
   // The library has copies, or has returned for good.
   ruin(descriptions_);

@@ -59,7 +59,7 @@ class Step {
   void make_lists();
   void ruin(std::vector<Block>& blocks);
   dist_status call();
-  dist_status call_on_tensors(const dist_collective_options& options);
+  dist_status call_on_tensors(const dist_collective_options& options, dist_work** out_work);
   dist_status exchange_halos(const dist_collective_options& options);
   dist_status reshard(const dist_collective_options& options);
 

@@ -236,7 +236,8 @@ dist_status work_well(dist_replica* member, void* user_data) {
   const int64_t length = 1;
   int32_t number = dist_replica_id(member) + 1;
   dist_tensor tensor = {&number, DIST_I32, 1, &length, nullptr};
-  if (status == DIST_OK) status = dist_all_reduce(member, DIST_REDUCE_SUM, &tensor, &tensor, 1, nullptr);
+  if (status == DIST_OK)
+    status = dist_all_reduce(member, DIST_REDUCE_SUM, &tensor, &tensor, 1, nullptr, nullptr);
   if (status != DIST_OK) return status;
   const int n = cell.members();
   return number == n * (n + 1) / 2 ? DIST_OK : dist_fail(DIST_INTERNAL, "a wrong sum");

@@ -92,8 +92,7 @@ static given create_strategy(bytes* in) {
 
 static given create_variable(bytes* in) {
   given g = DECODE(in, dist_variable_options, FIELD(dist_variable_options, aggregation),
-                   FIELD(dist_variable_options, synchronization), FIELD(dist_variable_options, trainable),
-                   FIELD(dist_variable_options, partitions), FIELD(dist_variable_options, reserved));
+                   FIELD(dist_variable_options, synchronization), FIELD(dist_variable_options, trainable));
   float number = 1;
   const dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
   dist_variable* variable = NULL;
@@ -110,8 +109,6 @@ static given create_dataset(bytes* in) {
                    FIELD(dist_dataset_options, worker_index), FIELD(dist_dataset_options, worker_batches),
                    FIELD(dist_dataset_options, shard_hint), FIELD(dist_dataset_options, interleave),
                    FIELD(dist_dataset_options, static_shapes), FIELD(dist_dataset_options, replication_mode),
-                   FIELD(dist_dataset_options, fetch_to_device),
-                   FIELD(dist_dataset_options, place_dataset_on_device),
                    FIELD(dist_dataset_options, num_batch_sizes), FIELD(dist_dataset_options, as_one_process),
                    FIELD(dist_dataset_options, reserved));
   float rows[6] = {0};
@@ -168,8 +165,8 @@ static dist_status reduce_with(dist_replica* replica, void* user_data) {
   dist_apply_options* apply = c->apply[id].memory;
   if (c->apply[id].size >= offsetof(dist_apply_options, num_states)) apply->states = &state; /* not cut */
   c->statuses[id] =
-      c->fused ? dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &out, 1, apply, c->options[id].memory)
-               : dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, c->options[id].memory);
+      c->fused ? dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &out, 1, apply, c->options[id].memory, NULL)
+               : dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, c->options[id].memory, NULL);
   return c->statuses[id];
 }
 

@@ -55,17 +55,19 @@ dist_status play(dist_replica* replica, void* user_data) {
     float number = 1;
     dist_tensor tensor = {&number, DIST_F32, 0, nullptr, nullptr};
     switch (step.kind % 4) {
-      case 0: status = dist_barrier(replica, &options); break;
-      case 1: status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options); break;
+      case 0: status = dist_barrier(replica, &options, nullptr); break;
+      case 1:
+        status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, nullptr);
+        break;
       case 2: {
         dist_work* work = nullptr;
-        options.out_work = &work;
-        status = dist_broadcast(replica, 0, &tensor, &tensor, 1, &options);
+        status = dist_broadcast(replica, 0, &tensor, &tensor, 1, &options, &work);
         if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
         dist_work_destroy(work);
         break;
       }
-      default: status = id == 1 ? dist_fail(DIST_NOT_FOUND, options.tag) : dist_barrier(replica, &options);
+      default:
+        status = id == 1 ? dist_fail(DIST_NOT_FOUND, options.tag) : dist_barrier(replica, &options, nullptr);
     }
   }
   dist_error_info info = DIST_ERROR_INFO_INIT;

@@ -196,9 +196,9 @@ static void play_plan(player* me, int k, int32_t rank) {
   record(me, k, status);
 }
 
-static dist_status count_merges(dist_strategy* strategy, dist_value* args, dist_value** out,
-                                void* user_data) {
-  (void)strategy, (void)args, (void)out;
+static dist_status count_merges(dist_strategy* strategy, dist_value* args, dist_value* kwargs,
+                                dist_value** out, void* user_data) {
+  (void)strategy, (void)args, (void)out, (void)kwargs;
   atomic_fetch_add((atomic_int*)user_data, 1);
   return DIST_OK;
 }
@@ -220,7 +220,7 @@ static dist_status apply(dist_replica* replica, step* s, int32_t rank, call* c) 
   for (size_t t = 0; t < s->e.n; t++) states[t] = s->states[rank][t].tensor;
   options.fn = subtract;
   options.states = options.num_states > 0 ? states : NULL;
-  return dist_reduce_apply(replica, c->op, c->in, c->out, c->n, &options, &c->options);
+  return dist_reduce_apply(replica, c->op, c->in, c->out, c->n, &options, &c->options, NULL);
 }
 
 static void play_step(player* me, int k) {
@@ -232,13 +232,13 @@ static void play_step(player* me, int k) {
   prepare_call(&s->e, rank, &c);
   if (at_fault && me->p->fault == IMPATIENT) c.options.timeout_ns = 1;
   if (s->mode != BLOCKING) {
-    c.options.out_work = &s->works[me->id];
+    c.out_work = &s->works[me->id];
     c.options.planned = s->mode == PLANNED;
     c.options.bytes_per_pack = s->bytes_per_pack;
   }
   if (at_fault && me->p->fault == NONSENSE) spoil(&c, me->p->detail);
   const dist_status status =
-      s->what == MERGE   ? dist_merge_call(me->replica, count_merges, &s->merges, NULL, &c.options, NULL)
+      s->what == MERGE ? dist_merge_call(me->replica, count_merges, &s->merges, NULL, NULL, &c.options, NULL)
       : s->what == APPLY ? apply(me->replica, s, rank, &c)
                          : make_call(me->replica, &c);
   memset(&c, UNTOUCHED, sizeof c); /* descriptions are copied */

@@ -24,12 +24,12 @@ static dist_status exercise_replica(dist_replica *replica, void *user_data) {
   const dist_tensor tensor = {mine, DIST_F32, 1, &many, NULL};
   dist_tensor out = tensor;
   for (int i = 0; i < EXERCISE_MANY; i++) mine[i] = 1;
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, NULL);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, NULL, NULL);
   if (status == DIST_OK) status = dist_replica_parallel_for(replica, 0, many, 1000, add_one, mine);
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
-  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, &options);
+  if (status == DIST_OK)
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, &options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, -1);
   dist_work_destroy(work);
   if (status == DIST_OK && (mine[0] != 6 || mine[EXERCISE_MANY - 1] != 6)) status = DIST_INTERNAL;

@@ -13,7 +13,7 @@ static dist_status sum(dist_replica *replica, void *user_data) {
   const int64_t shape[] = {2};
   const dist_tensor t = {value, DIST_F64, 1, shape, NULL};
   dist_tensor out = t;
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &out, 1, NULL);
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &out, 1, NULL, NULL);
   return status == DIST_OK && value[1] != 4 ? DIST_INTERNAL : status;
 }
 

@@ -75,8 +75,8 @@ static dist_status tensors_step(const program* p, dist_replica* replica, uint64_
     out[t] =
         in_place ? in[t] : vector_of(malloc((size_t)lengths[t] * size_of(result) + 1), result, &lengths[t]);
   }
-  dist_status status = kind == STEP_BROADCAST ? dist_broadcast(replica, root, in, out, n, options)
-                                              : dist_all_reduce(replica, op, in, out, n, options);
+  dist_status status = kind == STEP_BROADCAST ? dist_broadcast(replica, root, in, out, n, options, NULL)
+                                              : dist_all_reduce(replica, op, in, out, n, options, NULL);
   for (size_t t = 0; t < n; t++) {
     int right = 1;
     if (status == DIST_OK && kind == STEP_BROADCAST) {
@@ -96,9 +96,9 @@ static dist_status tensors_step(const program* p, dist_replica* replica, uint64_
 }
 
 /* The merged list goes back whole: every replica finds its own item in it. */
-static dist_status give_back(dist_strategy* strategy, dist_value* args, dist_value** out_result,
-                             void* user_data) {
-  (void)strategy, (void)user_data;
+static dist_status give_back(dist_strategy* strategy, dist_value* args, dist_value* kwargs,
+                             dist_value** out_result, void* user_data) {
+  (void)strategy, (void)user_data, (void)kwargs;
   *out_result = dist_value_retain(args);
   return DIST_OK;
 }
@@ -111,7 +111,7 @@ static dist_status merge_step(const program* p, dist_replica* replica, uint64_t 
   dist_value *mine = NULL, *args = NULL, *result = NULL;
   dist_status status = dist_value_create_tensor(strategy, &scalar, &mine);
   if (status == DIST_OK) status = dist_value_create_list(strategy, &mine, 1, &args);
-  if (status == DIST_OK) status = dist_merge_call(replica, give_back, NULL, args, options, &result);
+  if (status == DIST_OK) status = dist_merge_call(replica, give_back, NULL, args, NULL, options, &result);
   if (status == DIST_OK && dist_value_item(result, 0) != mine)
     status = dist_fail(DIST_INTERNAL, "another's argument");
   dist_value_release(result);
@@ -125,7 +125,7 @@ static dist_status play_step(const program* p, dist_replica* replica, uint64_t s
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = tag;
   switch (kind) {
-    case STEP_BARRIER: return dist_barrier(replica, &options);
+    case STEP_BARRIER: return dist_barrier(replica, &options, NULL);
     case STEP_MERGE: return merge_step(p, replica, step, &options);
     default: return tensors_step(p, replica, step, kind, &options);
   }

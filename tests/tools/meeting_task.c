@@ -10,7 +10,7 @@
 static dist_status add(dist_replica* replica, void* user_data) {
   int32_t* sum = user_data;
   dist_tensor value = {sum, DIST_I32, 0, NULL, NULL};
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &value, &value, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &value, &value, 1, NULL, NULL);
 }
 
 static dist_status meet(int32_t* rank, int32_t* sum) {

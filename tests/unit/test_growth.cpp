@@ -177,8 +177,8 @@ class Members {
     Call call;
     Offer offer{};
   };
-  static void add(void* acc, const void* in, std::size_t count, dist_dtype, void*) {
-    for (std::size_t i = 0; i < count; ++i) static_cast<float*>(acc)[i] += static_cast<const float*>(in)[i];
+  static void add(void* acc, const void* in, int64_t count, dist_dtype, void*) {
+    for (int64_t i = 0; i < count; ++i) static_cast<float*>(acc)[i] += static_cast<const float*>(in)[i];
     added_ += static_cast<int64_t>(count);
   }
   static inline int64_t added_ = 0;

@@ -22,11 +22,11 @@ namespace dist {
 namespace {
 
 // Adds the bytes of two elements, and then the first one's to all: neither is free of order.
-void mix_bytes(void* acc, const void* in, std::size_t count, dist_dtype, void* element_bytes) {
+void mix_bytes(void* acc, const void* in, int64_t count, dist_dtype, void* element_bytes) {
   const std::size_t size = *static_cast<const std::size_t*>(element_bytes);
   auto* a = static_cast<uint8_t*>(acc);
   const auto* b = static_cast<const uint8_t*>(in);
-  for (std::size_t i = 0; i < count; ++i, a += size, b += size) {
+  for (int64_t i = 0; i < count; ++i, a += size, b += size) {
     for (std::size_t k = 0; k < size; ++k) a[k] = static_cast<uint8_t>(a[k] * 3 + b[k] + a[0]);
   }
 }
@@ -385,7 +385,7 @@ void a_run_that_ends_between_pieces_is_over(void**) {
       Call call;
       call.collective = Collective::kAllReduce;
       call.op = DIST_REDUCE_USER;
-      call.user_op = [](void*, const void*, std::size_t, dist_dtype, void* data) {
+      call.user_op = [](void*, const void*, int64_t, dist_dtype, void* data) {
         auto& to_end = *static_cast<Ending*>(data);
         if (to_end.folds.fetch_add(1) == 2 * to_end.turn) to_end.cluster.group(0).cancel("enough");
       };

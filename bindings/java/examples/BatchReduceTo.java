@@ -23,14 +23,14 @@ public final class BatchReduceTo {
                     VariableOptions.DEFAULT.name("v").aggregation(Aggregation.SUM));
             strategy.run(replica -> {
                 Value one = Value.createTensor(strategy, Tensors.scalar(1f));
-                replica.mergeCall((outer, merged) -> {
+                replica.mergeCall((outer, merged, named) -> {
                     List<Value> sums = outer.batchReduceTo(
                             ReduceOp.SUM, List.of(merged.item(0)), List.of(Destination.of(v)));
                     outer.update(v,
                             (copy, values) -> copy.floats().put(0, values.item(0).tensor().floats().get(0)),
                             Value.createTuple(outer, sums.get(0)));
                     return null;
-                }, Value.createTuple(strategy, one), CollectiveOptions.NONE);
+                }, Value.createTuple(strategy, one), null, CollectiveOptions.NONE);
             });
             for (int copy = 0; copy < v.numCopies(); copy++) {
                 System.out.println(v.copyName(copy) + " " + v.component(copy).item());

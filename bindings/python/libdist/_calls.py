@@ -161,8 +161,8 @@ class _Callbacks(_cdist.Callbacks):
         run = _targets.get(token)
         return int(run.on_values(replica, args, kwargs)) if run is not None else -_given_up()
 
-    def merge(self, token: int, strategy: int, args: int) -> int:
-        return int(_targets[token].on_merge(strategy, args))
+    def merge(self, token: int, strategy: int, args: int, kwargs: int) -> int:
+        return int(_targets[token].on_merge(strategy, args, kwargs))
 
     def update(self, token: int, copy: int, args: int) -> int:
         return int(_targets[token].on_update(copy, args))

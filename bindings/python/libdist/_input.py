@@ -46,10 +46,6 @@ class DatasetOptions(TypedDict, total=False):
     """1: every batch has the same shape; -1: the last ones may be smaller; 0: as it follows from the rest."""
     replication_mode: int
     """An InputMode; PER_REPLICA only of a function."""
-    fetch_to_device: int
-    """1, 0: yes, -1: no."""
-    place_dataset_on_device: bool
-    """Without effect: the device is the host."""
     batch_sizes: Sequence[int]
     """Examples of the 1st, 2nd, ... piece, again from the first after the last."""
 

@@ -72,13 +72,11 @@ class Options(TypedDict, total=False):
     """Of all_to_all(): the sizes of the parts along the axis; None: equal ones."""
     bytes_per_pack: int
     """About how much a pack of a planned list has; 0: the strategy's."""
-    implementation: int
-    """A Communication; of no consequence for the bits."""
     reduce_element_bytes: int
     """Of an operator of the program's own: the size of one of its elements, which is never cut; 0: the dtype's."""
 
 
-_PLAIN = ("axis", "numerics", "contributions", "bytes_per_pack", "implementation", "reduce_element_bytes")
+_PLAIN = ("axis", "numerics", "contributions", "bytes_per_pack", "reduce_element_bytes")
 
 
 def native_options(options: dict[str, Any]) -> Any:

@@ -90,19 +90,17 @@ class _Loop:
 class _Merge:
     """The function of one merge_call()."""
 
-    def __init__(self, fn: Callable[..., Any], strategy: Strategy, named: bool) -> None:
+    def __init__(self, fn: Callable[..., Any], strategy: Strategy) -> None:
         self.fn = fn
         self.strategy = strategy
-        self.named = named
         self.failures = _calls.Failures()
 
-    def on_merge(self, strategy: int, args: int) -> int:
+    def on_merge(self, strategy: int, args: int, kwargs: int) -> int:
         try:
             seen = values.Seen()
-            given: Any = values.borrowed(args, seen) or ()
-            kwargs = given[-1] if self.named else {}
-            positional = given[:-1] if self.named else given
-            result = self.fn(self.strategy, *positional, **kwargs)
+            positional: Any = values.borrowed(args, seen) or ()
+            named: Any = values.borrowed(kwargs, seen) or {}
+            result = self.fn(self.strategy, *positional, **named)
             return values.hand_over(strategy, result, seen)
         except BaseException as error:
             return -self.failures.add(error)
@@ -242,8 +240,6 @@ class Replica(Native, Collectives[Any], Devices):
         if mutable:
             numbers = [number for state in mutable for number in _flat(state)]
             apply.set_states(numbers, len(numbers), -(-len(mutable) // max(1, len(parameters))))
-        if clip_norm > 0:
-            apply.want_norm()
         target = _ApplyFn(fn) if fn else None
         token = _calls.keep(target) if target else 0
         if target:
@@ -253,12 +249,11 @@ class Replica(Native, Collectives[Any], Devices):
         native = native_options(dict(options))
         try:
             failures = target.failures if target else _calls.Failures()
-            _calls.call(
-                failures, _cdist.dist_reduce_apply, self._handle, op_number(op), ins, outs, len(outs), apply, native
-            )
+            call = (_cdist.dist_reduce_apply, self._handle, op_number(op), ins, outs, len(outs), apply, native)
+            norm = _calls.call(failures, *call)
         finally:
             _calls.release(token)
-        return float(apply.norm()) if clip_norm > 0 else None
+        return float(norm) if clip_norm > 0 else None
 
     def merge_call(
         self,
@@ -275,15 +270,15 @@ class Replica(Native, Collectives[Any], Devices):
         It gets the arguments of all replicas, merged; what it returns, each replica gets its component of.
         """
         self._check("Replica.merge_call")
-        given = values.arguments(self.strategy._handle, (*args, kwargs) if kwargs else args, self._seen())
-        target = _Merge(fn, self.strategy, bool(kwargs))
+        given = values.arguments(self.strategy._handle, args, self._seen())
+        named = values.make(self.strategy._handle, kwargs, self._seen()) if kwargs else None
+        target = _Merge(fn, self.strategy)
         token = _calls.keep(target)
         given_any = tag or timeout is not None or cancel is not None
         native = native_options({"tag": tag, "timeout": timeout, "cancel": cancel}) if given_any else None
         try:
-            result = _calls.call(
-                target.failures, _cdist.dist_merge_call, self._handle, token, values.handle_of(given), native
-            )
+            arguments = (values.handle_of(given), values.handle_of(named), native)
+            result = _calls.call(target.failures, _cdist.dist_merge_call, self._handle, token, *arguments)
         finally:
             _calls.release(token)
         return values.owned(result)

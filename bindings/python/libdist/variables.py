@@ -229,7 +229,7 @@ def _native_options(strategy: int, initial: Any, options: dict[str, Any]) -> tup
     for name, given in options.items():
         if name == "trainable":
             native.trainable = 0 if given is None else 1 if given else -1
-        elif name in ("aggregation", "synchronization", "partitions"):
+        elif name in ("aggregation", "synchronization"):
             setattr(native, name, int(given))
         elif name == "name":
             native.name = given

@@ -389,8 +389,8 @@ class Ends(unittest.TestCase):
             self.assertRegex(server.target, r"^grpc://127\.0\.0\.1:[1-9]")
             with self.assertRaisesRegex(FailedPrecondition, "started"):
                 server.register("late", which)
-        for bad in ({"num_threads": -1}, {"max_message_bytes": -1}):
-            with self.subTest(str(bad)), self.assertRaises(InvalidArgument):
+        for bad, error in (({"num_threads": -1}, InvalidArgument), ({"max_message_bytes": -1}, OverflowError)):
+            with self.subTest(str(bad)), self.assertRaises(error):
                 Server.local(**bad)
 
 

@@ -128,6 +128,20 @@ class Distributed(unittest.TestCase):
         self.assertEqual(self.parts(distributed), [([0, 1], [0, 1]), ([2, 3], [2, 3]), ([4], [4])])
         with self.assertRaises(NotImplementedError):
             self.strategy.experimental_distribute_dataset(Dataset.range(2).batch(2), options)
+        per_replica = tf.distribute.InputReplicationMode.PER_REPLICA
+        for mode, fetch, fits in (("PER_WORKER", False, False), (per_replica, None, False), (per_replica, True, False), (per_replica, False, True)):
+            options = tf.distribute.InputOptions(
+                experimental_replication_mode=tf.distribute.InputReplicationMode(mode),
+                experimental_fetch_to_device=fetch,
+                experimental_place_dataset_on_device=True,
+            )
+            with self.subTest(mode=mode, fetch=fetch):
+                if fits:
+                    distributed = self.strategy.distribute_datasets_from_function(dataset_fn, options)
+                    self.assertEqual(self.parts(distributed), [([0, 1], [0, 1]), ([2, 3], [2, 3]), ([4], [4])])
+                else:
+                    with self.assertRaises(ValueError):
+                        self.strategy.distribute_datasets_from_function(dataset_fn, options)
         with self.assertRaisesRegex(ValueError, "divisible|multiple"):
             tf.distribute.InputContext(num_replicas_in_sync=2).get_per_replica_batch_size(3)
 

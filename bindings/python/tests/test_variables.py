@@ -246,8 +246,9 @@ class CrossDeviceOps(unittest.TestCase):
         self.assertEqual((merged.bytes_per_pack, merged.timeout), (10, 2.5))
         self.assertIn("RING", merged.describe())
         self.assertIn("timeout_seconds=None", CommunicationOptions().describe())
-        with self.assertRaises(InvalidArgument):
-            CommunicationOptions(bytes_per_pack=-1).merge(None)
+        for size, error in ((-1, OverflowError), (2**63, InvalidArgument)):
+            with self.assertRaisesRegex(error, "bytes_per_pack"):
+                CommunicationOptions(bytes_per_pack=size).merge(None)
         with Strategy(2, communication=base) as s:
             s.run(lambda replica: replica.barrier())
 

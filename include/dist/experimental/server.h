@@ -92,7 +92,7 @@ typedef struct dist_server_options {
   /* how long dist_server_join() waits for a coordinator to connect; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
   int64_t start_timeout_ns;
   /* maximum size of a message, and so of one part of a variable; 0 = default (1 GiB) */
-  int64_t max_message_bytes;
+  size_t max_message_bytes;
   dist_allocator allocator; /* all zero = malloc and free */
 } dist_server_options;
 #define DIST_SERVER_OPTIONS_INIT                         \

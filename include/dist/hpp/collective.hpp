@@ -57,9 +57,8 @@ struct collective_options {
   const double *weights = nullptr;  // MEAN: one weight per contribution, on all members or on none
   std::size_t contributions = 0;    // tensors that this replica adds to each sum; `in` has as many lists
   const int64_t *splits = nullptr;  // all_to_all: one size per member
-  int64_t bytes_per_pack = 0;       // pack size of a planned list
-  int32_t implementation = DIST_COMMUNICATION_AUTO;
-  dist_cancel *cancel = nullptr;  // from cancel::get(): cancels the group's collectives in this run
+  std::size_t bytes_per_pack = 0;   // pack size of a planned list
+  dist_cancel *cancel = nullptr;    // from cancel::get(): cancels the group's collectives in this run
 
   [[nodiscard]] dist_collective_options get() const noexcept {
     dist_collective_options given = DIST_COLLECTIVE_OPTIONS_INIT;
@@ -72,7 +71,6 @@ struct collective_options {
     given.contributions = contributions;
     given.splits = splits;
     given.bytes_per_pack = bytes_per_pack;
-    given.implementation = implementation;
     given.cancel = cancel;
     return given;
   }
@@ -177,9 +175,10 @@ class collectives {
   }
   Result all_reduce(const reduction &op, const const_tensors &in, const tensors &out,
                     const collective_options &options = {}) const {
-    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
-      return dist_all_reduce(handle_, op.op(), in.in(), out.out(), n, c);
-    });
+    return issue(detail::with_operator(op, in, options), in, out,
+                 [&](std::size_t n, const auto *c, dist_work **work) {
+                   return dist_all_reduce(handle_, op.op(), in.in(), out.out(), n, c, work);
+                 });
   }
   Result reduce_to_root(const reduction &op, int32_t root, const tensors &data,
                         const collective_options &options = {}) const {
@@ -187,26 +186,28 @@ class collectives {
   }
   Result reduce_to_root(const reduction &op, int32_t root, const const_tensors &in, const tensors &out,
                         const collective_options &options = {}) const {
-    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
-      return dist_reduce_to_root(handle_, op.op(), root, in.in(), out.out(), n, c);
-    });
+    return issue(detail::with_operator(op, in, options), in, out,
+                 [&](std::size_t n, const auto *c, dist_work **work) {
+                   return dist_reduce_to_root(handle_, op.op(), root, in.in(), out.out(), n, c, work);
+                 });
   }
   Result reduce_scatter(const reduction &op, const const_tensors &in, const tensors &out,
                         const collective_options &options = {}) const {
-    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
-      return dist_reduce_scatter(handle_, op.op(), in.in(), out.out(), n, c);
-    });
+    return issue(detail::with_operator(op, in, options), in, out,
+                 [&](std::size_t n, const auto *c, dist_work **work) {
+                   return dist_reduce_scatter(handle_, op.op(), in.in(), out.out(), n, c, work);
+                 });
   }
   Result all_gather(const const_tensors &in, const tensors &out,
                     const collective_options &options = {}) const {
-    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
-      return dist_all_gather(handle_, in.in(), out.out(), n, c);
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c, dist_work **work) {
+      return dist_all_gather(handle_, in.in(), out.out(), n, c, work);
     });
   }
   Result gather_to_root(int32_t root, const const_tensors &in, const tensors &out,
                         const collective_options &options = {}) const {
-    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
-      return dist_gather_to_root(handle_, root, in.in(), out.out(), n, c);
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c, dist_work **work) {
+      return dist_gather_to_root(handle_, root, in.in(), out.out(), n, c, work);
     });
   }
   Result broadcast(int32_t root, const tensors &data, const collective_options &options = {}) const {
@@ -214,20 +215,20 @@ class collectives {
   }
   Result broadcast(int32_t root, const const_tensors &in, const tensors &out,
                    const collective_options &options = {}) const {
-    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
-      return dist_broadcast(handle_, root, in.in(), out.out(), n, c);
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c, dist_work **work) {
+      return dist_broadcast(handle_, root, in.in(), out.out(), n, c, work);
     });
   }
   Result scatter_from_root(int32_t root, const const_tensors &in, const tensors &out,
                            const collective_options &options = {}) const {
-    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
-      return dist_scatter_from_root(handle_, root, in.in(), out.out(), n, c);
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c, dist_work **work) {
+      return dist_scatter_from_root(handle_, root, in.in(), out.out(), n, c, work);
     });
   }
   Result all_to_all(const const_tensors &in, const tensors &out,
                     const collective_options &options = {}) const {
-    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
-      return dist_all_to_all(handle_, in.in(), out.out(), n, c);
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c, dist_work **work) {
+      return dist_all_to_all(handle_, in.in(), out.out(), n, c, work);
     });
   }
   // kind: DIST_SCAN_INCLUSIVE or DIST_SCAN_EXCLUSIVE.
@@ -237,20 +238,22 @@ class collectives {
   }
   Result scan(const reduction &op, int32_t kind, const const_tensors &in, const tensors &out,
               const collective_options &options = {}) const {
-    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
-      return dist_scan(handle_, op.op(), kind, in.in(), out.out(), n, c);
-    });
+    return issue(detail::with_operator(op, in, options), in, out,
+                 [&](std::size_t n, const auto *c, dist_work **work) {
+                   return dist_scan(handle_, op.op(), kind, in.in(), out.out(), n, c, work);
+                 });
   }
   // The ranks that receive this member's tensors, and whose tensors it receives; -1 = none.
   Result permute(int32_t destination, int32_t source, const const_tensors &in, const tensors &out,
                  const collective_options &options = {}) const {
-    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
-      return dist_permute(handle_, destination, source, in.in(), out.out(), n, c);
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c, dist_work **work) {
+      return dist_permute(handle_, destination, source, in.in(), out.out(), n, c, work);
     });
   }
   Result barrier(const collective_options &options = {}) const {
-    return issue(options.get(), nothing, nothing,
-                 [&](std::size_t, const auto *c) { return dist_barrier(handle_, c); });
+    return issue(options.get(), nothing, nothing, [&](std::size_t, const auto *c, dist_work **work) {
+      return dist_barrier(handle_, c, work);
+    });
   }
 
  protected:
@@ -262,12 +265,11 @@ class collectives {
                       Call &&call) {
     const std::size_t n = detail::count(in, out, given.contributions);
     if constexpr (std::is_void_v<Result>) {
-      check(call(n, &given));
+      check(call(n, &given, nullptr));
     } else {
       dist_work *made = nullptr;
-      given.out_work = &made;
       given.planned = std::is_same_v<Result, plan>;
-      check(call(n, &given));
+      check(call(n, &given, &made));
       return Result(made);
     }
   }

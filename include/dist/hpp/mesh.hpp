@@ -132,10 +132,10 @@ inline value_shard value::shard(int32_t logical_device) const {
 }
 
 // The number of bytes that a reshard moves to a logical device; -1 = to all of them together.
-inline int64_t reshard_bytes(const partition &from, const partition &to, dist_dtype dtype,
-                             int32_t logical_device = -1) {
+inline std::size_t reshard_bytes(const partition &from, const partition &to, dist_dtype dtype,
+                                 int32_t logical_device = -1) {
   const dist_partition c_from = from.get(), c_to = to.get();
-  int64_t bytes = 0;
+  std::size_t bytes = 0;
   check(dist_reshard_bytes(&c_from, &c_to, dtype, logical_device, &bytes));
   return bytes;
 }

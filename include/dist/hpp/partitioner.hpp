@@ -27,8 +27,8 @@ inline std::vector<int64_t> fixed_shards(const std::vector<int64_t> &shape, int3
 }
 
 inline std::vector<int64_t> min_size_shards(const std::vector<int64_t> &shape, int32_t axis,
-                                            int64_t element_bytes,
-                                            int64_t min_shard_bytes = DIST_PARTITIONER_MIN_SHARD_BYTES,
+                                            std::size_t element_bytes,
+                                            std::size_t min_shard_bytes = DIST_PARTITIONER_MIN_SHARD_BYTES,
                                             int32_t max_shards = DIST_PARTITIONER_MAX_SHARDS) {
   return detail::partitions(shape, [&](const int64_t *sizes, std::size_t ndim, int64_t *out) {
     return dist_partitions_min_size(sizes, ndim, axis, element_bytes, min_shard_bytes, max_shards, out);
@@ -37,7 +37,7 @@ inline std::vector<int64_t> min_size_shards(const std::vector<int64_t> &shape, i
 
 // max_shards 0 = no limit.
 inline std::vector<int64_t> max_size_shards(const std::vector<int64_t> &shape, int32_t axis,
-                                            int64_t element_bytes, int64_t max_shard_bytes,
+                                            std::size_t element_bytes, std::size_t max_shard_bytes,
                                             int32_t max_shards = 0) {
   return detail::partitions(shape, [&](const int64_t *sizes, std::size_t ndim, int64_t *out) {
     return dist_partitions_max_size(sizes, ndim, axis, element_bytes, max_shard_bytes, max_shards, out);

@@ -75,9 +75,10 @@ class replica : public collectives<void> {
   // (collective.hpp).
   double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
                       const apply &how, const collective_options &options = {}) const;
-  // Runs fn(strategy_ref, args) once for all replicas; it returns a value or nothing (run.hpp).
+  // Runs fn(strategy_ref, args) or fn(strategy_ref, args, kwargs) once for all replicas; it returns a value or nothing (run.hpp).
   template <class Fn>
-  value merge_call(Fn &&fn, const value &args = {}, const collective_options &options = {}) const;
+  value merge_call(Fn &&fn, const value &args = {}, const value &kwargs = {},
+                   const collective_options &options = {}) const;
 
   // ---- Variables (variable.hpp)
   // The strategy's variable with this name, created by the first run that asks for it.

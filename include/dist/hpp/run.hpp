@@ -151,21 +151,28 @@ void strategy_ref::enter(int32_t replica_id, Body &&body) const {
 }
 
 template <class Fn>
-value replica::merge_call(Fn &&fn, const value &args, const collective_options &options) const {
+value replica::merge_call(Fn &&fn, const value &args, const value &kwargs,
+                          const collective_options &options) const {
   using call = detail::callback<std::remove_reference_t<Fn>>;
   call once(fn);
   const auto given = options.get();
   dist_value *result = nullptr;
   once.thrown.check(dist_merge_call(
       handle_,
-      [](dist_strategy *strategy, dist_value *merged, dist_value **out, void *user_data) {
+      [](dist_strategy *strategy, dist_value *merged, dist_value *named, dist_value **out, void *user_data) {
         auto &self = call::of(user_data);
-        const detail::borrowed items(merged);
+        const detail::borrowed items(merged), keys(named);
         return detail::shielded(self.thrown, -1, [&] {
-          detail::hand_over(out, [&] { return (*self.fn)(strategy_ref(strategy), *items); });
+          detail::hand_over(out, [&] {
+            if constexpr (std::is_invocable_v<Fn &, strategy_ref, const value &, const value &>) {
+              return (*self.fn)(strategy_ref(strategy), *items, *keys);
+            } else {
+              return (*self.fn)(strategy_ref(strategy), *items);
+            }
+          });
         });
       },
-      &once, args.get(), &given, &result));
+      &once, args.get(), kwargs.get(), &given, &result));
   return value::adopt(result);
 }
 
@@ -224,8 +231,7 @@ inline double replica::reduce_apply(const reduction &op, const tensors &gradient
   c.num_states = n == 0 ? 0 : how.num_states_ / n;
   if (c.num_states * n != how.num_states_)
     throw error(DIST_INVALID_ARGUMENT, "the states are whole lists like the parameters");
-  c.out_norm = c.clip_norm > 0 ? &norm : nullptr;
-  dist::check(dist_reduce_apply(handle_, op.op(), gradients.out(), parameters.out(), n, &c, &given));
+  dist::check(dist_reduce_apply(handle_, op.op(), gradients.out(), parameters.out(), n, &c, &given, &norm));
   return norm;
 }
 

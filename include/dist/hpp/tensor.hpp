@@ -346,23 +346,23 @@ reduction reduce_with(Fn &&fn) noexcept {
       return dist_dtype{0};
   }();
   return reduction(
-      [](void *acc, const void *in, std::size_t count, dist_dtype, void *user_data) {
+      [](void *acc, const void *in, int64_t count, dist_dtype, void *user_data) {
         auto &op = *static_cast<plain *>(user_data);
         auto *left = static_cast<T *>(acc);
         const auto *right = static_cast<const T *>(in);
-        for (std::size_t i = 0; i < count; ++i) left[i] = op(left[i], right[i]);
+        for (int64_t i = 0; i < count; ++i) left[i] = op(left[i], right[i]);
       },
       detail::address_of(fn), only, is_element<T> ? 0 : sizeof(T));
 }
 
-// The same for fn(void *acc, const void *in, std::size_t count, dist_dtype): acc[i] = op(acc[i], in[i]), on elements of
+// The same for fn(void *acc, const void *in, int64_t count, dist_dtype): acc[i] = op(acc[i], in[i]), on elements of
 // the dtype or of `element_bytes`.
 template <class Fn>
 reduction reduce_with(Fn &&fn, std::size_t element_bytes = 0) noexcept {
   using plain = std::remove_reference_t<Fn>;
   static_assert(std::is_nothrow_invocable_v<plain &, void *, const void *, std::size_t, dist_dtype>,
                 "the operator runs inside the library: declare it noexcept");
-  return reduction([](void *acc, const void *in, std::size_t count, dist_dtype dtype,
+  return reduction([](void *acc, const void *in, int64_t count, dist_dtype dtype,
                       void *user_data) { (*static_cast<plain *>(user_data))(acc, in, count, dtype); },
                    detail::address_of(fn), 0, element_bytes);
 }

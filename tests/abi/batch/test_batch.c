@@ -272,7 +272,8 @@ static void what_is_refused(void **state) {
   assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "length is -1");
   item.length = 0;
   item.bytes = -1;
-  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT, "bytes is -1");
+  assert_fails(dist_batcher_submit(batcher, NULL, &item, &none), DIST_INVALID_ARGUMENT,
+               "bytes is -1");
   assert_null(none);
   void *result = NULL;
   assert_fails(dist_request_take(holder, 0, &result), DIST_FAILED_PRECONDITION, "no partial results");

@@ -42,15 +42,15 @@ static dist_status count(dist_replica *replica, void *user_data) {
 
 /* ---- Merge functions ---- */
 
-static dist_status merge_and_run(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                 void *user_data) {
-  (void)args, (void)out_result;
+static dist_status merge_and_run(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                 dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   scene *s = user_data;
   return dist_run(strategy, count, s, NULL);
 }
 
 static dist_status merge(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, merge_and_run, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, merge_and_run, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void runs_inside_merge_functions(void **state) {

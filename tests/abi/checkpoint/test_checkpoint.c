@@ -247,9 +247,9 @@ typedef struct job {
   char words[200];
 } job;
 
-static dist_status merge_saves(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                               void *user_data) {
-  (void)args, (void)out_result;
+static dist_status merge_saves(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                               dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   job *j = user_data;
   dist_status status = dist_checkpoint_save(strategy, j->path, &j->variable, 1, NULL);
   return status == DIST_OK ? dist_checkpoint_load(strategy, j->path, &j->variable, 1, NULL) : status;
@@ -265,7 +265,7 @@ static dist_status replica_saves(dist_replica *replica, void *user_data) {
     j->inside[1] = dist_checkpoint_load(strategy, j->path, &j->variable, 1, NULL);
     j->inside[2] = dist_checkpoint_open(strategy, j->path, &file);
   }
-  return dist_merge_call(replica, merge_saves, j, NULL, NULL, NULL);
+  return dist_merge_call(replica, merge_saves, j, NULL, NULL, NULL, NULL);
 }
 
 static void only_from_outside_the_replicas(void **state) {

@@ -62,7 +62,7 @@ static dist_status reduce_job(dist_replica *replica, void *user_data) {
     _mm_setcsr(standard | 0x8040 | (unsigned)(me % 4) << 13); /* FTZ, DAZ, another rounding */
   const unsigned int rough = _mm_getcsr();
 #endif
-  j->statuses[me] = dist_all_reduce(replica, j->op, in, j->in_place ? in : out, j->n, NULL);
+  j->statuses[me] = dist_all_reduce(replica, j->op, in, j->in_place ? in : out, j->n, NULL, NULL);
 #if defined(__x86_64__)
   const unsigned int after = _mm_getcsr();
   _mm_setcsr(standard);
@@ -231,9 +231,9 @@ typedef struct attempt {
 
 static dist_status try_it(dist_replica *replica, void *user_data) {
   attempt *a = user_data;
-  a->status = dist_all_reduce(replica, a->op, a->in, a->out, a->n, NULL);
+  a->status = dist_all_reduce(replica, a->op, a->in, a->out, a->n, NULL, NULL);
   read_report(&a->error);
-  return dist_barrier(replica, NULL); /* the argument was wrong; the run is not */
+  return dist_barrier(replica, NULL, NULL); /* the argument was wrong; the run is not */
 }
 
 static dist_strategy *single;
@@ -303,7 +303,7 @@ typedef struct repeated {
 static dist_status sum_of(dist_replica *replica, const dist_tensor *in, dist_tensor *out, const char *tag) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = tag;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, in, out, 1, tag == NULL ? NULL : &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, in, out, 1, tag == NULL ? NULL : &options, NULL);
 }
 
 static dist_status passed(int line, const char *words) {
@@ -359,7 +359,7 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
   in.ndim = out.ndim = 17;
   WRONG(sum_of(replica, &in, &out, NULL), "ndim is 17");
   in.ndim = out.ndim = 2;
-  WRONG(dist_all_reduce(replica, 7, &in, &out, 1, NULL), "op 7");
+  WRONG(dist_all_reduce(replica, 7, &in, &out, 1, NULL, NULL), "op 7");
   GOOD(sum_of(replica, &in, &out, NULL)); /* a mistake has changed nothing */
 
   dist_tensor scalar = {r->data[0], DIST_F32, 0, NULL, NULL};
@@ -370,9 +370,9 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
   /* MEAN of integers has another dtype, and cannot be in place. */
   int64_t four = 4;
   dist_tensor whole = {r->data[2], DIST_I32, 1, &four, NULL}, mean = {r->wide, DIST_F64, 1, &four, NULL};
-  for (int i = 0; i < 3; i++) GOOD(dist_all_reduce(replica, DIST_REDUCE_MEAN, &whole, &mean, 1, NULL));
+  for (int i = 0; i < 3; i++) GOOD(dist_all_reduce(replica, DIST_REDUCE_MEAN, &whole, &mean, 1, NULL, NULL));
   mean.data = whole.data;
-  WRONG(dist_all_reduce(replica, DIST_REDUCE_MEAN, &whole, &mean, 1, NULL), "f64");
+  WRONG(dist_all_reduce(replica, DIST_REDUCE_MEAN, &whole, &mean, 1, NULL, NULL), "f64");
 
   if (r->other_shape) shape[0] = 1;
   return sum_of(replica, &in, &out, NULL);
@@ -424,7 +424,7 @@ static dist_status overlapping(dist_replica *replica, void *user_data) {
     const int64_t at = (me < o->alike ? 0 : me * o->apart) + (int64_t)t * o->spacing;
     out[t] = vector_of(o->memory + at, DIST_F32, &o->length);
   }
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, in, out, o->n, NULL);
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, in, out, o->n, NULL, NULL);
   free(mine), free(in), free(out);
   o->statuses[me] = status;
   read_report(&o->reports[me]);
@@ -484,7 +484,7 @@ static dist_status mixed_steps(dist_replica *replica, void *user_data) {
     float *const to = m->in_place[step][me] ? in : out;
     const dist_tensor from = vector_of(in, DIST_F32, &m->length);
     dist_tensor result = vector_of(to, DIST_F32, &m->length);
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &result, 1, NULL);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &result, 1, NULL, NULL);
     for (int64_t i = 0; i < m->length && status == DIST_OK; i++) {
       const int32_t sum = m->replicas * (int32_t)(i % 7 + step) + m->replicas * (m->replicas - 1) / 2;
       if (to[i] != (float)sum) m->wrong[me] = 1;

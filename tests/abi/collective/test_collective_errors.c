@@ -64,18 +64,21 @@ static dist_status make_trial(dist_replica *replica, const trial *c) {
   /* As of `exchanged`.
      @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
   switch (c->collective) {
-    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(who, c->op, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_REDUCE: return dist_reduce_to_root(who, c->op, c->root, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_REDUCE_SCATTER: return dist_reduce_scatter(who, c->op, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_SCAN: return dist_scan(who, c->op, c->kind, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(who, c->root, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_SCATTER: return dist_scatter_from_root(who, c->root, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(who, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(who, c->root, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(who, from, to, c->n, &c->options);
-    case DIST_COLLECTIVE_PERMUTE: return dist_permute(who, right, left, from, to, c->n, &c->options);
+    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(who, c->op, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_REDUCE:
+      return dist_reduce_to_root(who, c->op, c->root, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_REDUCE_SCATTER:
+      return dist_reduce_scatter(who, c->op, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_SCAN: return dist_scan(who, c->op, c->kind, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(who, c->root, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_SCATTER:
+      return dist_scatter_from_root(who, c->root, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(who, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(who, c->root, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(who, from, to, c->n, &c->options, NULL);
+    case DIST_COLLECTIVE_PERMUTE: return dist_permute(who, right, left, from, to, c->n, &c->options, NULL);
     case DIST_COLLECTIVE_BARRIER:
-    default: return dist_barrier(who, &c->options);
+    default: return dist_barrier(who, &c->options, NULL);
   }
 }
 
@@ -251,10 +254,10 @@ typedef struct quarrel {
   report reports[R];
 } quarrel;
 
-static void one(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void one(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)acc, (void)in, (void)count, (void)dtype, (void)user_data;
 }
-static void another(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void another(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   one(acc, in, count, dtype, user_data);
 }
 
@@ -309,7 +312,7 @@ static int has_field(int32_t collective, enum field field) {
 static dist_status quarrel_once(dist_replica *replica, void *user_data) {
   quarrel *q = user_data;
   const int32_t me = dist_replica_id(replica);
-  dist_status status = dist_barrier(replica, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
   const trial mine = side(q->collective, q->field, me == CULPRIT);
   if (status == DIST_OK) status = make_trial(replica, &mine);
   q->statuses[me] = status;

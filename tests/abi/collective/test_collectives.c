@@ -42,7 +42,7 @@ static dist_status broadcast_one(dist_replica *replica, void *user_data) {
     out[t] = vector_of(to, DIST_I64, &lengths[t]);
   }
   const dist_status status =
-      dist_broadcast(replica, j->root, me == j->root ? in : NULL, out, (size_t)j->n, NULL);
+      dist_broadcast(replica, j->root, me == j->root ? in : NULL, out, (size_t)j->n, NULL, NULL);
   int64_t wrong = 0;
   for (int32_t t = 0; t < j->n; t++) {
     const int64_t *to = out[t].data;
@@ -52,7 +52,7 @@ static dist_status broadcast_one(dist_replica *replica, void *user_data) {
   }
   j->wrong[me] = wrong;
   /* One output for all is read by all before the next call writes it. */
-  return status != DIST_OK ? status : dist_barrier(replica, NULL);
+  return status != DIST_OK ? status : dist_barrier(replica, NULL, NULL);
 }
 
 static void broadcast_from_every_root(void **state) {
@@ -88,9 +88,9 @@ static dist_status write_then_read(dist_replica *replica, void *user_data) {
   const int32_t me = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
   for (int round = 1; round <= 300; round++) {
     j->shared[me * 16] = round; /* plain memory, a line for each */
-    dist_status status = dist_barrier(replica, NULL);
+    dist_status status = dist_barrier(replica, NULL, NULL);
     for (int32_t r = 0; r < n; r++) j->wrong[me] += j->shared[r * 16] != round;
-    if (status == DIST_OK) status = dist_barrier(replica, NULL);
+    if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
     if (status != DIST_OK) return status;
   }
   return DIST_OK;
@@ -124,8 +124,9 @@ static int64_t number_in(const dist_value *value) {
 }
 
 /* args: [per-replica]; the result: a per-replica value of twice the sum, plus the id. */
-static dist_status sum_and_share(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                 void *user_data) {
+static dist_status sum_and_share(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                 dist_value **out_result, void *user_data) {
+  (void)kwargs;
   job *j = user_data;
   atomic_fetch_add(&j->calls, 1);
   const int32_t n = dist_strategy_num_replicas(strategy);
@@ -154,7 +155,7 @@ static dist_status merge_often(dist_replica *replica, void *user_data) {
     dist_status status = scalar(j->strategy, me + round, &mine);
     if (status == DIST_OK) status = dist_value_create_list(j->strategy, &mine, 1, &args);
     if (status == DIST_OK)
-      status = dist_merge_call(replica, sum_and_share, j, args, NULL, round % 5 == 4 ? NULL : &result);
+      status = dist_merge_call(replica, sum_and_share, j, args, NULL, NULL, round % 5 == 4 ? NULL : &result);
     const int64_t expected = 2 * (n * (n - 1) / 2 + n * round) + me;
     if (status == DIST_OK && round % 5 != 4) j->wrong[me] += number_in(result) != expected;
     dist_value_release(result);
@@ -181,17 +182,17 @@ static void a_merge_function_runs_once_for_all(void **state) {
   }
 }
 
-static dist_status refuses(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                           void *user_data) {
-  (void)user_data;
+static dist_status refuses(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                           dist_value **out_result, void *user_data) {
+  (void)user_data, (void)kwargs;
   *out_result = dist_value_retain(args); /* not leaked, and given to none */
   return dist_value_size(args) == 0 && dist_strategy_num_replicas(strategy) == 3
              ? dist_fail(DIST_OUT_OF_RANGE, "no more")
              : DIST_INTERNAL;
 }
-static dist_status refuses_silently(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                    void *user_data) {
-  (void)strategy, (void)args, (void)out_result, (void)user_data;
+static dist_status refuses_silently(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                    dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)user_data, (void)kwargs;
   return DIST_UNAVAILABLE;
 }
 
@@ -199,13 +200,13 @@ static dist_status merge_with_errors(dist_replica *replica, void *user_data) {
   job *j = user_data;
   const int32_t me = dist_replica_id(replica);
   dist_value *result = NULL;
-  j->statuses[me] = dist_merge_call(replica, refuses, NULL, NULL, NULL, &result);
+  j->statuses[me] = dist_merge_call(replica, refuses, NULL, NULL, NULL, NULL, &result);
   read_report(&j->reports[me]);
   if (result != NULL) return DIST_INTERNAL;
-  if (dist_merge_call(replica, refuses_silently, NULL, NULL, NULL, &result) != DIST_UNAVAILABLE)
+  if (dist_merge_call(replica, refuses_silently, NULL, NULL, NULL, NULL, &result) != DIST_UNAVAILABLE)
     return DIST_INTERNAL;
   if (strstr(dist_last_error(), "merge function returned UNAVAILABLE") == NULL) return DIST_INTERNAL;
-  return dist_barrier(replica, NULL); /* the function failed, the meeting did not */
+  return dist_barrier(replica, NULL, NULL); /* the function failed, the meeting did not */
 }
 
 static void a_merge_functions_error_goes_to_all(void **state) {
@@ -220,21 +221,21 @@ static void a_merge_functions_error_goes_to_all(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static dist_status collectives_inside(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                      void *user_data) {
-  (void)strategy, (void)args, (void)out_result;
+static dist_status collectives_inside(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                      dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)kwargs;
   dist_replica *replica = *(dist_replica **)user_data;
-  if (dist_barrier(replica, NULL) != DIST_FAILED_PRECONDITION) return DIST_INTERNAL;
+  if (dist_barrier(replica, NULL, NULL) != DIST_FAILED_PRECONDITION) return DIST_INTERNAL;
   if (strstr(dist_last_error(), "merge function") == NULL) return DIST_INTERNAL;
-  if (dist_merge_call(replica, collectives_inside, NULL, NULL, NULL, NULL) != DIST_FAILED_PRECONDITION)
+  if (dist_merge_call(replica, collectives_inside, NULL, NULL, NULL, NULL, NULL) != DIST_FAILED_PRECONDITION)
     return DIST_INTERNAL;
   return DIST_OK;
 }
 
 static dist_status merge_and_try(dist_replica *replica, void *user_data) {
   (void)user_data;
-  const dist_status status = dist_merge_call(replica, collectives_inside, &replica, NULL, NULL, NULL);
-  return status != DIST_OK ? status : dist_barrier(replica, NULL);
+  const dist_status status = dist_merge_call(replica, collectives_inside, &replica, NULL, NULL, NULL, NULL);
+  return status != DIST_OK ? status : dist_barrier(replica, NULL, NULL);
 }
 
 static void no_collectives_inside_a_merge_function(void **state) {
@@ -244,14 +245,14 @@ static void no_collectives_inside_a_merge_function(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static dist_status ends_its_thread(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                   void *user_data) {
-  (void)strategy, (void)args, (void)out_result, (void)user_data;
+static dist_status ends_its_thread(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                   dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)user_data, (void)kwargs;
   pthread_exit(NULL);
 }
 static dist_status merge_and_go(dist_replica *replica, void *user_data) {
   (void)user_data;
-  return dist_merge_call(replica, ends_its_thread, NULL, NULL, NULL, NULL);
+  return dist_merge_call(replica, ends_its_thread, NULL, NULL, NULL, NULL, NULL);
 }
 
 static void a_thread_ends_inside_a_merge_function(void **state) {
@@ -276,7 +277,7 @@ static dist_status merge_beside_cancel(dist_replica *replica, void *user_data) {
   dist_value *mine = NULL, *args = NULL, *result = NULL;
   dist_status status = scalar(j->strategy, me + j->round, &mine);
   if (status == DIST_OK) status = dist_value_create_list(j->strategy, &mine, 1, &args);
-  if (status == DIST_OK) status = dist_merge_call(replica, sum_and_share, j, args, NULL, &result);
+  if (status == DIST_OK) status = dist_merge_call(replica, sum_and_share, j, args, NULL, NULL, &result);
   if (status == DIST_OK) j->wrong[me] += number_in(result) != 2 * (3 + 3 * j->round) + me;
   dist_value_release(result);
   dist_value_release(args);
@@ -348,21 +349,21 @@ static dist_status odd_options(dist_replica *replica, void *user_data) {
     memset(&given, 0, sizeof given);
     dist_collective_options_init(&given.known, size);
     if (size >= offsetof(dist_collective_options, timeout_ns)) given.known.tag = "a tag";
-    const dist_status status = dist_barrier(replica, &given.known);
+    const dist_status status = dist_barrier(replica, &given.known, NULL);
     if (status != DIST_OK) return status;
   }
   given.rest[7] = 1;
-  if (dist_barrier(replica, &given.known) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
+  if (dist_barrier(replica, &given.known, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
   given.known.struct_size = 0;
-  if (dist_barrier(replica, &given.known) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
+  if (dist_barrier(replica, &given.known, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.timeout_ns = -1; /* no limit */
-  dist_status status = dist_barrier(replica, &options);
+  dist_status status = dist_barrier(replica, &options, NULL);
   options.timeout_ns = INT64_MAX;
-  if (status == DIST_OK) status = dist_barrier(replica, &options);
+  if (status == DIST_OK) status = dist_barrier(replica, &options, NULL);
   /* Longer than a tag can be: cut, and still equal on all. */
   options.tag = "a tag of more than forty-eight bytes, which says more than a report has room for";
-  return status != DIST_OK ? status : dist_barrier(replica, &options);
+  return status != DIST_OK ? status : dist_barrier(replica, &options, NULL);
 }
 
 static void options_of_a_collective(void **state) {

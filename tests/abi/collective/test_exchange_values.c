@@ -17,7 +17,7 @@ typedef struct {
   int32_t mode;
 } shared;
 
-enum { REDUCE, GATHER, OTHER_KEY, OTHER_LENGTH, BAD_AXIS, NO_VALUE, WORK };
+enum { REDUCE, GATHER, OTHER_KEY, OTHER_LENGTH, BAD_AXIS, NO_VALUE, PLAN };
 
 static dist_value *tensor_value(dist_strategy *strategy, void *data, dist_dtype dtype, int32_t ndim,
                                 const int64_t *shape) {
@@ -54,11 +54,10 @@ static dist_status meet(dist_replica *replica, void *user_data) {
   shared *s = user_data;
   const int32_t id = dist_replica_id(replica);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  dist_work *work = NULL;
   dist_value *nest = nest_of(s, id);
   if (nest == NULL) return dist_fail(DIST_RESOURCE_EXHAUSTED, "no nest");
   if (s->mode == BAD_AXIS) options.axis = 2;
-  if (s->mode == WORK) options.out_work = &work;
+  if (s->mode == PLAN) options.planned = 1;
   dist_value *in = s->mode == NO_VALUE ? NULL : nest;
   if (s->mode == REDUCE || s->mode == OTHER_KEY || s->mode == OTHER_LENGTH) {
     s->status[id] = dist_all_reduce_value(replica, DIST_REDUCE_SUM, in, &options, &s->results[id]);
@@ -158,7 +157,7 @@ static void wrong_arguments(void **state) {
   const struct {
     int32_t mode;
     const char *words;
-  } cases[] = {{BAD_AXIS, "axis is 2"}, {NO_VALUE, "value is NULL"}, {WORK, "out_work"}};
+  } cases[] = {{BAD_AXIS, "axis is 2"}, {NO_VALUE, "value is NULL"}, {PLAN, "cannot be planned"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     shared *s = set_up(cases[i].mode);
     assert_int_equal(dist_run(s->strategy, meet, s, NULL), DIST_INVALID_ARGUMENT);

@@ -67,14 +67,14 @@ static int64_t scene_clock(void *user_data) {
   return atomic_load(&s->now_ns);
 }
 
-static dist_status merge_one(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                             void *user_data) {
-  (void)strategy, (void)args, (void)out_result, (void)user_data;
+static dist_status merge_one(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)user_data, (void)kwargs;
   return DIST_OK;
 }
-static dist_status merge_two(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                             void *user_data) {
-  (void)strategy, (void)args, (void)out_result, (void)user_data;
+static dist_status merge_two(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)user_data, (void)kwargs;
   return dist_fail(DIST_INTERNAL, "the culprit's function ran");
 }
 
@@ -97,12 +97,12 @@ static dist_status on_tensors(dist_replica *replica, enum kind kind, enum fault 
   dist_status status;
   if (kind == BROADCAST || kind == BROADCAST_LIST) {
     const int32_t root = (change == OTHER_ROOT) + (change == BAD_ARGUMENT) * 999;
-    status = dist_broadcast(replica, root, in, out, n, options);
+    status = dist_broadcast(replica, root, in, out, n, options, NULL);
   } else {
     const dist_reduce_op op = change == OTHER_OP       ? DIST_REDUCE_MAX
                               : change == BAD_ARGUMENT ? 77
                                                        : DIST_REDUCE_SUM;
-    status = dist_all_reduce(replica, op, in, out, n, options);
+    status = dist_all_reduce(replica, op, in, out, n, options, NULL);
   }
   for (size_t t = 0; t < n; t++) free(in[t].data), free(out[t].data);
   free(in), free(out), free(length);
@@ -114,11 +114,11 @@ static dist_status call(dist_replica *replica, enum kind kind, enum fault change
   options.tag = change == OTHER_TAG ? "other" : tag;
   if (kind == BARRIER) {
     options.planned = change == BAD_ARGUMENT;
-    return dist_barrier(replica, &options);
+    return dist_barrier(replica, &options, NULL);
   }
   if (kind == MERGE) {
     dist_merge_fn fn = change == OTHER_FUNCTION ? merge_two : change == BAD_ARGUMENT ? NULL : merge_one;
-    return dist_merge_call(replica, fn, NULL, NULL, &options, NULL);
+    return dist_merge_call(replica, fn, NULL, NULL, NULL, &options, NULL);
   }
   return on_tensors(replica, kind, change, &options);
 }

@@ -27,7 +27,7 @@ static dist_status reduce_gaps(dist_replica *replica, void *user_data) {
   const dist_dtype result = result_of(g->op);
   const dist_tensor in = {g->in[r], DIST_I32, 1, &g->length, in_has_gaps(r) ? &two : NULL};
   dist_tensor out = {g->out[r], result, 1, &g->length, out_has_gaps(r) ? &two : NULL};
-  return dist_all_reduce(replica, g->op, &in, &out, 1, NULL);
+  return dist_all_reduce(replica, g->op, &in, &out, 1, NULL, NULL);
 }
 
 /* Whether it is there, and the gaps are as they were. */
@@ -75,7 +75,7 @@ static dist_status join_gaps(dist_replica *replica, void *user_data) {
   const int64_t two = 2;
   const dist_tensor in = {g->in[r], DIST_I32, 1, &g->parts[r], in_has_gaps(r) ? &two : NULL};
   dist_tensor out = {g->joined[r], DIST_I32, 1, &g->whole, out_has_gaps(r) ? &two : NULL};
-  return dist_all_gather(replica, &in, &out, 1, NULL);
+  return dist_all_gather(replica, &in, &out, 1, NULL, NULL);
 }
 
 static void join(dist_strategy *strategy, gaps *g, int32_t replicas, int32_t large) {

@@ -106,7 +106,7 @@ typedef struct scene {
 static dist_status meet(dist_replica *replica, const dist_group *group, const char *tag, int64_t timeout_ns) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = group, options.tag = tag, options.timeout_ns = timeout_ns;
-  return dist_barrier(replica, &options);
+  return dist_barrier(replica, &options, NULL);
 }
 
 static dist_status keep(scene *s, dist_replica *replica, dist_status status) {
@@ -136,10 +136,10 @@ static dist_status trouble_in_a_group(dist_replica *replica, void *user_data) {
   if (status != DIST_OK) return status;
   switch (s->which) {
     case OTHER_ROOT:
-      return keep(s, replica, dist_broadcast(replica, culprit ? 2 : 0, &in, &out, 1, &options));
+      return keep(s, replica, dist_broadcast(replica, culprit ? 2 : 0, &in, &out, 1, &options, NULL));
     case OVERLAP:
       out.data = memory + (me == 2 ? 0 : culprit ? 8 : 10);
-      return keep(s, replica, dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options));
+      return keep(s, replica, dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, NULL));
     case EARLY:
       if (culprit) return DIST_OK;
       break;
@@ -153,7 +153,7 @@ static dist_status trouble_in_a_group(dist_replica *replica, void *user_data) {
     default:
       if (culprit) return dist_strategy_cancel(dist_replica_strategy(replica));
   }
-  status = keep(s, replica, dist_barrier(replica, &options));
+  status = keep(s, replica, dist_barrier(replica, &options, NULL));
   atomic_fetch_add(&s->failed, 1);
   return status;
 }
@@ -334,8 +334,8 @@ static void replicas_that_wait_for_each_other(void **state) {
 
 static dist_status begin_meeting(dist_replica *replica, const dist_group *group, dist_work **out_work) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.tag = "either", options.group = group, options.out_work = out_work;
-  return dist_barrier(replica, &options);
+  options.tag = "either", options.group = group;
+  return dist_barrier(replica, &options, out_work);
 }
 
 /* a = {0, 1}, b = {0, 2}. Replica 0 waits until either has met, and only then comes to where all meet;
@@ -414,9 +414,9 @@ static dist_status use_wrongly(dist_replica *replica, void *user_data) {
   }
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = s->a;
-  if (me != 0 && dist_merge_call(replica, NULL, NULL, NULL, &options, NULL) != DIST_INVALID_ARGUMENT)
+  if (me != 0 && dist_merge_call(replica, NULL, NULL, NULL, NULL, &options, NULL) != DIST_INVALID_ARGUMENT)
     return DIST_INTERNAL;
-  return dist_barrier(replica, NULL); /* nothing of this was the run's fault */
+  return dist_barrier(replica, NULL, NULL); /* nothing of this was the run's fault */
 }
 
 static void group_misuse(void **state) {
@@ -463,7 +463,7 @@ static dist_status roots_are_ranks(dist_replica *replica, void *user_data) {
   options.group = s->a;
   for (int32_t root = -1; root <= 3; root++) {
     number = me;
-    const dist_status status = dist_broadcast(replica, root, &tensor, &tensor, 1, &options);
+    const dist_status status = dist_broadcast(replica, root, &tensor, &tensor, 1, &options, NULL);
     if (root < 0 || root > 2) {
       if (status != DIST_INVALID_ARGUMENT || strstr(dist_last_error(), "0 to 2") == NULL)
         return DIST_INTERNAL;

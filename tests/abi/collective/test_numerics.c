@@ -108,7 +108,7 @@ static dist_status add_hand(dist_replica *replica, void *user_data) {
   options.numerics = d->numerics;
   options.contributions = n;
   options.weights = d->weighted ? weights : NULL;
-  return dist_all_reduce(replica, d->op, in, &out, 1, &options);
+  return dist_all_reduce(replica, d->op, in, &out, 1, &options, NULL);
 }
 
 /* What a sum that is dealt out gives, beside what is expected. */
@@ -263,8 +263,8 @@ static dist_status reduce_cut(dist_replica *replica, void *user_data) {
   dist_status status = DIST_OK;
   for (size_t k = 0; status == DIST_OK && k < (o->one_by_one ? o->pieces : 1); k++) {
     come_late(&seed);
-    status =
-        dist_all_reduce(replica, DIST_REDUCE_SUM, in + k, out + k, o->one_by_one ? 1 : o->pieces, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, in + k, out + k, o->one_by_one ? 1 : o->pieces,
+                             &options, NULL);
   }
   o->changed[me] = o->rough && fegetround() != modes[me % 3];
   fesetenv(&standard);
@@ -326,7 +326,7 @@ typedef struct large {
 } large;
 
 /* Bytes that all calls change in a way that depends on their order. */
-static void mingle(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void mingle(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)dtype;
   const size_t bytes = count * *(const size_t *)user_data;
   unsigned char *a = acc;
@@ -351,7 +351,7 @@ static dist_status fold_large(dist_replica *replica, void *user_data) {
   options.reduce_fn = mingle;
   options.reduce_user_data = &l->bytes;
   options.reduce_element_bytes = l->bytes;
-  l->status = dist_all_reduce(replica, DIST_REDUCE_USER, in, &to, 1, &options);
+  l->status = dist_all_reduce(replica, DIST_REDUCE_USER, in, &to, 1, &options, NULL);
   read_report(&l->error);
   if (l->status != DIST_OK) return DIST_OK;
   size_t one = 1;
@@ -396,7 +396,7 @@ typedef struct refusal {
   report reports[2];
 } refusal;
 
-static void plus(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void plus(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)acc, (void)in, (void)count, (void)dtype, (void)user_data;
 }
 
@@ -411,10 +411,10 @@ static dist_status ask_for(dist_replica *replica, void *user_data) {
   options.numerics = DIST_NUMERICS_REPRODUCIBLE;
   options.reduce_fn = plus;
   options.weights = q->weighted ? &weight : NULL;
-  q->statuses[me] = q->scan ? dist_scan(replica, q->op, DIST_SCAN_INCLUSIVE, &from, &to, 1, &options)
-                            : dist_all_reduce(replica, q->op, &from, &to, 1, &options);
+  q->statuses[me] = q->scan ? dist_scan(replica, q->op, DIST_SCAN_INCLUSIVE, &from, &to, 1, &options, NULL)
+                            : dist_all_reduce(replica, q->op, &from, &to, 1, &options, NULL);
   read_report(&q->reports[me]);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void what_cannot_be_reproducible(void **state) {

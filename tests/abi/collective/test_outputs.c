@@ -18,40 +18,39 @@ static dist_tensor with(float *data, const int64_t *strides) {
 typedef dist_status (*collective)(dist_replica *replica, const dist_tensor *in, dist_tensor *out);
 
 static dist_status all_reduce(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 1, NULL);
+  return dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 1, NULL, NULL);
 }
 static dist_status reduce_to_root(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_reduce_to_root(r, DIST_REDUCE_SUM, 0, in, out, 1, NULL);
+  return dist_reduce_to_root(r, DIST_REDUCE_SUM, 0, in, out, 1, NULL, NULL);
 }
 static dist_status reduce_scatter(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_reduce_scatter(r, DIST_REDUCE_SUM, in, out, 1, NULL);
+  return dist_reduce_scatter(r, DIST_REDUCE_SUM, in, out, 1, NULL, NULL);
 }
 static dist_status all_gather(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_all_gather(r, in, out, 1, NULL);
+  return dist_all_gather(r, in, out, 1, NULL, NULL);
 }
 static dist_status gather_to_root(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_gather_to_root(r, 0, in, out, 1, NULL);
+  return dist_gather_to_root(r, 0, in, out, 1, NULL, NULL);
 }
 static dist_status broadcast(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_broadcast(r, 0, in, out, 1, NULL);
+  return dist_broadcast(r, 0, in, out, 1, NULL, NULL);
 }
 static dist_status scatter_from_root(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_scatter_from_root(r, 0, in, out, 1, NULL);
+  return dist_scatter_from_root(r, 0, in, out, 1, NULL, NULL);
 }
 static dist_status all_to_all(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_all_to_all(r, in, out, 1, NULL);
+  return dist_all_to_all(r, in, out, 1, NULL, NULL);
 }
 static dist_status scan(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_scan(r, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, in, out, 1, NULL);
+  return dist_scan(r, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, in, out, 1, NULL, NULL);
 }
 static dist_status permute(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
-  return dist_permute(r, 0, 0, in, out, 1, NULL);
+  return dist_permute(r, 0, 0, in, out, 1, NULL, NULL);
 }
 static dist_status asynchronous(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
-  dist_status status = dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 1, &options);
+  dist_status status = dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 1, &options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
@@ -59,9 +58,8 @@ static dist_status asynchronous(dist_replica *r, const dist_tensor *in, dist_ten
 static dist_status planned(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
   options.planned = 1;
-  const dist_status status = dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 1, &options);
+  const dist_status status = dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 1, &options, &work);
   dist_work_destroy(work);
   return status;
 }
@@ -71,7 +69,7 @@ static dist_status reduce_apply(dist_replica *r, const dist_tensor *in, dist_ten
   apply.kind = DIST_APPLY_CALLBACK;
   apply.fn = no_change;
   dist_tensor gradient = *in;
-  return dist_reduce_apply(r, DIST_REDUCE_SUM, &gradient, out, 1, &apply, NULL);
+  return dist_reduce_apply(r, DIST_REDUCE_SUM, &gradient, out, 1, &apply, NULL, NULL);
 }
 static dist_status halo_exchange(dist_replica *r, const dist_tensor *in, dist_tensor *out) {
   static const int64_t parts[] = {1, 1};

@@ -103,8 +103,8 @@ static dist_status take_step(dist_replica *replica, void *user_data) {
   apply.states = states, apply.num_states = s.num_states;
   apply.fn = s.kind == DIST_APPLY_CALLBACK ? callback : NULL;
   apply.user_data = me == 0 ? (void *)&s : (void *)&not_this_one;
-  apply.out_norm = me % 2 == 0 ? &s.norms[me] : NULL;
-  return dist_reduce_apply(replica, e->op, gradients, parameters, e->n, &apply, &options);
+  return dist_reduce_apply(replica, e->op, gradients, parameters, e->n, &apply, &options,
+                           me % 2 == 0 ? &s.norms[me] : NULL);
 }
 
 /* ---- The oracle ---- */
@@ -373,7 +373,7 @@ typedef struct bad {
   dist_status status;
   dist_apply_options apply;
   dist_dtype gradient, parameter;
-  int what; /* 1: no states; 2: states of another shape; 3: one buffer; 4: gaps; 5: no shape; 6: out_work;
+  int what; /* 1: no states; 2: states of another shape; 3: one buffer; 4: gaps; 5: no shape; 6: planned;
                7: apply is NULL; 8: a shape of another size */
 } bad;
 
@@ -393,11 +393,10 @@ static dist_status offer_bad(dist_replica *replica, void *user_data) {
   dist_apply_options apply = b->apply;
   apply.struct_size = sizeof apply;
   apply.states = b->what == 1 ? NULL : states;
-  dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = b->what == 6 ? &work : NULL;
+  options.planned = b->what == 6;
   return dist_reduce_apply(replica, DIST_REDUCE_SUM, &gradient, &parameter, 1, b->what == 7 ? NULL : &apply,
-                           &options);
+                           &options, NULL);
 }
 
 static void options_that_are_refused(void **state) {
@@ -431,7 +430,7 @@ static void options_that_are_refused(void **state) {
       {"row-major", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 4},
       {"shape", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 5},
       {"shape", WRONG, {.kind = SGD, .clip_norm = 1}, DIST_F32, DIST_F32, 5}, /* its size is not asked */
-      {"asynchronous", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 6},
+      {"cannot be planned", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 6},
       {"apply is NULL", WRONG, {.kind = SGD}, DIST_F32, DIST_F32, 7},
       {"shapes must be equal", WRONG, {.kind = SGD, .clip_norm = 1}, DIST_F32, DIST_F32, 8},
       {"dtype", WRONG, {.kind = SGD, .clip_norm = 1}, 99, DIST_F32, 0},

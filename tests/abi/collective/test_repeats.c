@@ -63,7 +63,7 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
     if (odd == OVERLAP) to = (char *)&out[(me + 1) % replicas] + 4;
     const dist_tensor from = {&in[me], r->dtype, 1, &length, odd == GAPS ? &two : NULL};
     dist_tensor result = {to, r->result, 1, &length, odd == GAPS && r->placing == IN_PLACE ? &two : NULL};
-    const dist_status status = dist_all_reduce(replica, r->op, &from, &result, 1, NULL);
+    const dist_status status = dist_all_reduce(replica, r->op, &from, &result, 1, NULL, NULL);
     if (status != DIST_OK) {
       r->status[me] = status;
       read_report(&r->reports[me]);
@@ -78,7 +78,7 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
       }
     }
     /* No replica writes a shared output while another one still looks at it. */
-    const dist_status met = dist_barrier(replica, NULL);
+    const dist_status met = dist_barrier(replica, NULL, NULL);
     if (met != DIST_OK) return met;
   }
   return DIST_OK;
@@ -221,7 +221,7 @@ static dist_status repeat_list(dist_replica *replica, void *user_data) {
     }
     if (odd == OTHER_SHAPE) from[0].shape = to[0].shape = &longer;
     if (odd == OVERLAP) to[l->n - 1].data = (char *)list_out[(me + 1) % replicas][l->n - 1] + 8;
-    const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, from, to, l->n, NULL);
+    const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, from, to, l->n, NULL, NULL);
     if (status != DIST_OK) {
       l->status[me] = status;
       read_report(&l->reports[me]);
@@ -240,7 +240,7 @@ static dist_status repeat_list(dist_replica *replica, void *user_data) {
         return DIST_DATA_LOSS;
       }
     }
-    const dist_status met = dist_barrier(replica, NULL);
+    const dist_status met = dist_barrier(replica, NULL, NULL);
     if (met != DIST_OK) return met;
   }
   return DIST_OK;

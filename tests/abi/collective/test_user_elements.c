@@ -16,12 +16,12 @@ static uint64_t scrambled(uint64_t x) {
 }
 
 /* On whole elements, neither commutative nor associative: each byte takes from the far end of the other. */
-static void weave(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void weave(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   const size_t size = *(const size_t *)user_data;
   unsigned char *a = acc;
   const unsigned char *b = in;
   (void)dtype;
-  for (size_t i = 0; i < count; i++, a += size, b += size)
+  for (int64_t i = 0; i < count; i++, a += size, b += size)
     for (size_t k = 0; k < size; k++) a[k] = (unsigned char)(a[k] * 31 - (b[size - 1 - k] ^ k));
 }
 
@@ -103,19 +103,20 @@ static dist_status reduce_them(dist_replica *replica, void *user_data) {
   options.reduce_fn = weave, options.reduce_user_data = user_data;
   options.reduce_element_bytes = s.element_bytes;
   options.axis = s.axis, options.contributions = s.contributions == 1 ? 0 : s.contributions;
-  if (s.work != 0) options.out_work = &work, options.planned = s.work == 2;
+  dist_work **const out_work = s.work != 0 ? &work : NULL;
+  options.planned = s.work == 2;
   dist_status status = DIST_OK;
   switch (s.collective) {
     case DIST_COLLECTIVE_REDUCE:
-      status = dist_reduce_to_root(replica, DIST_REDUCE_USER, s.members - 1, in, out, 1, &options);
+      status = dist_reduce_to_root(replica, DIST_REDUCE_USER, s.members - 1, in, out, 1, &options, out_work);
       break;
     case DIST_COLLECTIVE_REDUCE_SCATTER:
-      status = dist_reduce_scatter(replica, DIST_REDUCE_USER, in, out, 1, &options);
+      status = dist_reduce_scatter(replica, DIST_REDUCE_USER, in, out, 1, &options, out_work);
       break;
     case DIST_COLLECTIVE_SCAN:
-      status = dist_scan(replica, DIST_REDUCE_USER, s.kind, in, out, 1, &options);
+      status = dist_scan(replica, DIST_REDUCE_USER, s.kind, in, out, 1, &options, out_work);
       break;
-    default: status = dist_all_reduce(replica, DIST_REDUCE_USER, in, out, 1, &options);
+    default: status = dist_all_reduce(replica, DIST_REDUCE_USER, in, out, 1, &options, out_work);
   }
   if (work == NULL || status != DIST_OK) return status;
   if (s.work == 2) status = dist_work_start(work);
@@ -258,11 +259,11 @@ typedef struct located {
   int64_t where;
 } located;
 
-static void maxloc(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void maxloc(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)dtype, (void)user_data;
   located *a = acc;
   const located *b = in;
-  for (size_t i = 0; i < count; i++)
+  for (int64_t i = 0; i < count; i++)
     if (b[i].value > a[i].value || (b[i].value == a[i].value && b[i].where < a[i].where)) a[i] = b[i];
 }
 
@@ -279,7 +280,7 @@ static dist_status find_largest(dist_replica *replica, void *user_data) {
   dist_tensor tensor = vector_of(mine[dist_replica_id(replica)], DIST_U8, &bytes);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.reduce_fn = maxloc, options.reduce_element_bytes = sizeof(located);
-  return dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &tensor, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &tensor, 1, &options, NULL);
 }
 
 static void maxloc_in_place(void **state) {
@@ -329,7 +330,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   apply.kind = DIST_APPLY_CALLBACK, apply.fn = keep_gradient;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.reduce_fn = weave, options.reduce_user_data = user_data, options.reduce_element_bytes = TRIPLE;
-  return dist_reduce_apply(replica, DIST_REDUCE_USER, gradient, parameter, FUSED, &apply, &options);
+  return dist_reduce_apply(replica, DIST_REDUCE_USER, gradient, parameter, FUSED, &apply, &options, NULL);
 }
 
 static void fused_steps(void **state) {
@@ -419,8 +420,8 @@ static dist_status ask(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.reduce_fn = maxloc, options.reduce_element_bytes = given->element_bytes;
   options.axis = given->axis;
-  if (given->axis < 0) return dist_all_reduce(replica, given->op, &in_tensor, &out_tensor, 1, &options);
-  return dist_reduce_scatter(replica, given->op, &in_tensor, &out_tensor, 1, &options);
+  if (given->axis < 0) return dist_all_reduce(replica, given->op, &in_tensor, &out_tensor, 1, &options, NULL);
+  return dist_reduce_scatter(replica, given->op, &in_tensor, &out_tensor, 1, &options, NULL);
 }
 
 static void what_is_refused(void **state) {
@@ -430,7 +431,7 @@ static void what_is_refused(void **state) {
       {DIST_REDUCE_USER, 4097, DIST_U8, 4097, 0, -1,
        "reduce_element_bytes is 4097; an element has at most 4096"},
       {DIST_REDUCE_USER, SIZE_MAX, DIST_U8, 32, 0, -1, "an element has at most 4096"},
-      {DIST_REDUCE_USER, 6, DIST_I32, 12, 0, -1, "tensor 0 is i32: it is a multiple of 4"},
+      {DIST_REDUCE_USER, 6, DIST_I32, 12, 0, -1, "tensor 0 is i32: it must be a multiple of 4"},
       {DIST_REDUCE_USER, 16, DIST_U8, 12, 0, -1, "in has runs of 24 bytes"},
       {DIST_REDUCE_USER, 16, DIST_U8, 24, 8, -1, "in has runs of 24 bytes"},
       {DIST_REDUCE_USER, 16, DIST_U8, 24, 0, 1, "in has runs of 24 bytes"},

@@ -67,9 +67,9 @@ static void the_kinds_give_the_same_bits(void **state) {
   dist_value_release(spread);
 }
 
-static void multiply(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void multiply(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   assert_int_equal(dtype, DIST_F32);
-  for (size_t i = 0; i < count; i++) ((float *)acc)[i] *= ((const float *)in)[i];
+  for (int64_t i = 0; i < count; i++) ((float *)acc)[i] *= ((const float *)in)[i];
   ++*(int *)user_data;
 }
 

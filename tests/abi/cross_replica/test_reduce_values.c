@@ -370,16 +370,16 @@ static dist_status reduce_inside(dist_replica *replica, void *user_data) {
   return dist_reduce(dist_replica_strategy(replica), DIST_REDUCE_SUM, user_data, NULL, 0, &result);
 }
 
-static dist_status reduce_merged(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                 void *user_data) {
-  (void)user_data;
+static dist_status reduce_merged(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                 dist_value **out_result, void *user_data) {
+  (void)user_data, (void)kwargs;
   return dist_reduce_to(strategy, DIST_REDUCE_SUM, dist_value_item(args, 0), NULL, NULL, out_result);
 }
 
 static dist_status reduce_in_merge_call(dist_replica *replica, dist_value *args, dist_value *kwargs,
                                         dist_value **out_result, void *user_data) {
   (void)kwargs, (void)user_data;
-  return dist_merge_call(replica, reduce_merged, NULL, args, NULL, out_result);
+  return dist_merge_call(replica, reduce_merged, NULL, args, NULL, NULL, out_result);
 }
 
 static void the_context_is_checked(void **state) {

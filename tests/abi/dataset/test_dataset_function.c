@@ -239,20 +239,12 @@ static void options_that_do_not_go_together(void **state) {
     dist_dataset_options options;
     dist_status status;
   } cases[] = {
-      {mirrored, {.fetch_to_device = 1}, DIST_OK},
-      {mirrored, {.fetch_to_device = -1, .prefetch = 3}, DIST_OK},
-      {mirrored, {.place_dataset_on_device = 1}, DIST_INVALID_ARGUMENT},
-      {mirrored,
-       {.place_dataset_on_device = 1, .replication_mode = DIST_INPUT_PER_REPLICA},
-       DIST_INVALID_ARGUMENT},
-      {mirrored,
-       {.place_dataset_on_device = 1, .replication_mode = DIST_INPUT_PER_REPLICA, .fetch_to_device = -1},
-       DIST_OK},
+      {mirrored, {.prefetch = 3}, DIST_OK},
+      {mirrored, {.replication_mode = DIST_INPUT_PER_REPLICA}, DIST_OK},
       {single, {.replication_mode = DIST_INPUT_PER_REPLICA}, DIST_UNIMPLEMENTED},
       {mirrored, {.global_batch_size = 2}, DIST_INVALID_ARGUMENT},
       {mirrored, {.num_workers = 2}, DIST_INVALID_ARGUMENT},
       {mirrored, {.replication_mode = 7}, DIST_INVALID_ARGUMENT},
-      {mirrored, {.fetch_to_device = 2}, DIST_INVALID_ARGUMENT},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     plan p = {.strategy = cases[i].strategy, .rows = 4, .batch = 2};

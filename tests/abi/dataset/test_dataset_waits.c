@@ -85,9 +85,9 @@ static dist_status impatient(dist_strategy *strategy, int64_t index, dist_value 
 }
 
 /* A merge function: it takes the batch. */
-static dist_status take_a_batch(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                void *user_data) {
-  (void)strategy, (void)args, (void)out_result;
+static dist_status take_a_batch(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)kwargs;
   scene *s = user_data;
   if (s->lets_out) gate_add(&s->let_out);
   atomic_store(&s->clock.step_ns, s->step_ns);
@@ -98,7 +98,7 @@ static dist_status take_a_batch(dist_strategy *strategy, dist_value *args, dist_
 }
 
 static dist_status merge(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, take_a_batch, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, take_a_batch, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void set(scene *s, int lets_out) {

@@ -19,7 +19,7 @@ static dist_status reduce(dist_replica *replica, dist_dtype dtype, int64_t lengt
   dist_tensor out = in;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = "grads";
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, NULL);
 }
 
 static dist_status other_dtype(dist_replica *replica, void *user_data) {
@@ -29,7 +29,7 @@ static dist_status other_dtype(dist_replica *replica, void *user_data) {
 
 static dist_status other_collective(dist_replica *replica, void *user_data) {
   (void)user_data;
-  return dist_replica_id(replica) == 0 ? reduce(replica, DIST_F32, 3) : dist_barrier(replica, NULL);
+  return dist_replica_id(replica) == 0 ? reduce(replica, DIST_F32, 3) : dist_barrier(replica, NULL, NULL);
 }
 
 static dist_status returns_early(dist_replica *replica, void *user_data) {
@@ -60,10 +60,10 @@ static dist_replica *handle_of_0;
 static dist_status uses_handle_of_0(dist_replica *replica, void *user_data) {
   (void)user_data;
   if (dist_replica_id(replica) == 0) handle_of_0 = replica;
-  dist_status met = dist_barrier(replica, NULL);
+  dist_status met = dist_barrier(replica, NULL, NULL);
   if (met != DIST_OK) return met;
-  const dist_status wrong = dist_replica_id(replica) == 0 ? DIST_OK : dist_barrier(handle_of_0, NULL);
-  met = dist_barrier(replica, NULL); /* replica 0 is still inside */
+  const dist_status wrong = dist_replica_id(replica) == 0 ? DIST_OK : dist_barrier(handle_of_0, NULL, NULL);
+  met = dist_barrier(replica, NULL, NULL); /* replica 0 is still inside */
   return met != DIST_OK ? met : wrong;
 }
 

@@ -71,7 +71,7 @@ static dist_status barriers(dist_replica *replica, void *user_data) {
   for (size_t i = 0; i < COUNT_OF(hostile); i++) {
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
     options.tag = hostile[i];
-    const dist_status status = dist_barrier(replica, &options);
+    const dist_status status = dist_barrier(replica, &options, NULL);
     if (status != DIST_OK) return status;
   }
   return DIST_OK;
@@ -106,7 +106,7 @@ static void tags_become_lines(void **state) {
 static dist_status disagree(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = dist_replica_id(replica) == 0 ? user_data : "other";
-  return dist_barrier(replica, &options);
+  return dist_barrier(replica, &options, NULL);
 }
 
 static void reports_are_lines(void **state) {
@@ -133,8 +133,8 @@ static dist_status do_not_fit(dist_replica *replica, void *user_data) {
   const int overlap = user_data != NULL;
   const dist_tensor in = {parts[id], DIST_F32, 1, size_of_part, NULL};
   dist_tensor out = {overlap ? parts[0] : whole, DIST_F32, 1, overlap ? size_of_part : size_of_whole, NULL};
-  return overlap ? dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, NULL)
-                 : dist_all_gather(replica, &in, &out, 1, NULL);
+  return overlap ? dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, NULL, NULL)
+                 : dist_all_gather(replica, &in, &out, 1, NULL, NULL);
 }
 
 static void refusals_have_all_fields(void **state) {

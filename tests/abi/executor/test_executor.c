@@ -156,11 +156,11 @@ static dist_status loop_and_reduce(dist_replica *replica, void *user_data) {
     status = dist_fail(DIST_INTERNAL, "not each index once");
   dist_work *work = NULL;
   dist_collective_options async = DIST_COLLECTIVE_OPTIONS_INIT;
-  async.out_work = &work;
   int64_t length = 1;
   int32_t number = 1;
   dist_tensor tensor = vector_of(&number, DIST_I32, &length);
-  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &async);
+  if (status == DIST_OK)
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &async, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status == DIST_OK ? healthy(replica, NULL) : status;

@@ -210,8 +210,8 @@ void operators_of_the_host() {
     REQUIRE_ERROR(DIST_INVALID_ARGUMENT, replica.all_reduce(dist::reduce_with<int32_t>(op), values));
 
     std::array<uint8_t, 2> bits{static_cast<uint8_t>(1 << id), 0};
-    auto any = [](void *acc, const void *in, std::size_t count, dist_dtype) noexcept {
-      for (std::size_t i = 0; i < count; ++i)
+    auto any = [](void *acc, const void *in, int64_t count, dist_dtype) noexcept {
+      for (int64_t i = 0; i < count; ++i)
         static_cast<uint8_t *>(acc)[i] |= static_cast<const uint8_t *>(in)[i];
     };
     replica.scan(dist::reduce_with(any), DIST_SCAN_INCLUSIVE, bits);

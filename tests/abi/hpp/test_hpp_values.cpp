@@ -182,10 +182,10 @@ void cross_device_operations() {
 
   dist::cross_device one = dist::cross_device::reduction_to_one_device("CPU:0");
   assert_string_equal(one.device(), dist::canonical_device("CPU:0").c_str());
-  const auto largest = [](void *acc, const void *in, std::size_t count, dist_dtype) noexcept {
+  const auto largest = [](void *acc, const void *in, int64_t count, dist_dtype) noexcept {
     auto *left = static_cast<float *>(acc);
     const auto *right = static_cast<const float *>(in);
-    for (std::size_t i = 0; i < count; ++i) left[i] = left[i] < right[i] ? right[i] : left[i];
+    for (int64_t i = 0; i < count; ++i) left[i] = left[i] < right[i] ? right[i] : left[i];
   };
   one = dist::cross_device::reduction_to_one_device(nullptr, dist::reduce_with(largest));
   assert_true(scalar_of<float>(one.reduce(reduce_op::sum, parts, "CPU:0")) == 4);

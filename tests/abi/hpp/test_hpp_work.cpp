@@ -144,6 +144,12 @@ void merge_calls() {
         dist::value::list(owner, {mine}));
     REQUIRE(scalar_of<float>(sum) == 3);
     REQUIRE(!replica.merge_call([](dist::strategy_ref, const dist::value &) {}));
+    const dist::value named = replica.merge_call(
+        [](dist::strategy_ref outside, const dist::value &, const dist::value &kwargs) {
+          return outside.reduce_to(reduce_op::sum, kwargs["x"], dist::destination());
+        },
+        {}, dist::value::dict(owner, {{"x", mine}}));
+    REQUIRE(scalar_of<float>(named) == 3);
   });
   assert_int_equal(calls, 1);
 

@@ -176,14 +176,14 @@ static dist_status check_inside(dist_replica *replica, void *user_data) {
   return dist_variable_check_drift(dist_replica_strategy(replica), user_data, NULL);
 }
 
-static dist_status check_merged(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                void *user_data) {
-  (void)args, (void)out_result;
+static dist_status check_merged(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   return dist_variable_check_drift(strategy, user_data, NULL);
 }
 
 static dist_status merge_and_check(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, check_merged, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, check_merged, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void arguments_and_contexts_are_checked(void **state) {

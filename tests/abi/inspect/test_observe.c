@@ -37,7 +37,7 @@ static dist_status sum(dist_replica *replica, int64_t length, const char *tag) {
   dist_tensor tensor = vector_of(buffers[dist_replica_id(replica)], DIST_F32, &length);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = tag;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, NULL);
 }
 
 /* Returns once all others have come to where this replica is missing: the trace says so. */
@@ -192,7 +192,7 @@ static dist_status until_looked_at(dist_replica *replica, void *user_data) {
     int32_t go_on = atomic_load(&looks) < enough;
     int64_t length = 1;
     dist_tensor tensor = vector_of(&go_on, DIST_I32, &length);
-    dist_status status = dist_broadcast(replica, 0, &tensor, &tensor, 1, NULL);
+    dist_status status = dist_broadcast(replica, 0, &tensor, &tensor, 1, NULL, NULL);
     for (int i = 0; i < 50 && status == DIST_OK; i++) status = sum(replica, 16, i % 2 == 0 ? "even" : NULL);
     if (status != DIST_OK || !go_on) return status;
   }
@@ -276,14 +276,14 @@ static dist_status works(dist_replica *replica) {
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = "later";
-  options.out_work = &work;
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   work = NULL;
   options.tag = "planned";
   options.planned = 1;
-  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  if (status == DIST_OK)
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &work);
   for (int i = 0; i < 2 && status == DIST_OK; i++) {
     status = dist_work_start(work);
     if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
@@ -298,12 +298,12 @@ static dist_status part_of_a_trace(dist_replica *replica, void *user_data) {
   dist_status status = DIST_OK;
   if (id == LATE) status = come_last(replica);
   if (status == DIST_OK) status = sum(replica, 16, wild_tag);
-  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK) status = works(replica);
   if (status == DIST_OK && id % 2 == 1) {
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
     options.group = *pair;
-    status = dist_barrier(replica, &options);
+    status = dist_barrier(replica, &options, NULL);
   }
   return status;
 }
@@ -315,7 +315,7 @@ static dist_status one_fails(dist_replica *replica, void *user_data) {
     if (status != DIST_OK || sum(replica, -1, "refused") != DIST_INVALID_ARGUMENT) return status;
     return dist_fail(DIST_DATA_LOSS, "as planned");
   }
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static int print_text(const char *what) {

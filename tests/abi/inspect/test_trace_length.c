@@ -39,7 +39,7 @@ static dist_strategy_options recording(int32_t events) {
 
 static dist_status meet(dist_replica *replica, void *user_data) {
   for (int i = *(const int *)user_data; i > 0; i--) {
-    const dist_status status = dist_barrier(replica, NULL);
+    const dist_status status = dist_barrier(replica, NULL, NULL);
     if (status != DIST_OK) return status;
   }
   return DIST_OK;

@@ -112,23 +112,11 @@ static void every_edge_on_every_grid(void **state) {
 
 /* ---- What is refused ---- */
 
-enum wrong {
-  PARTS,
-  NEGATIVE,
-  EDGE,
-  SCALAR,
-  DTYPE,
-  SIZE,
-  TILES,
-  OVERLAP,
-  WIDTHS_DIFFER,
-  ASYNCHRONOUS,
-  WRONGS
-};
+enum wrong { PARTS, NEGATIVE, EDGE, SCALAR, DTYPE, SIZE, TILES, OVERLAP, WIDTHS_DIFFER, PLANNED, WRONGS };
 static const char *const words[] = {
     "product of parts",      "widths must be at least 0", "edges[0] is 9", "scalar",
     "of one kind",           "tile and halo have",        "does not fit",  "overlaps in of",
-    "other widths or edges", "no asynchronous form"};
+    "other widths or edges", "cannot be planned"};
 
 static dist_status exchange_wrongly(dist_replica *device, dist_value *args, dist_value *kwargs,
                                     dist_value **out_result, void *user_data) {
@@ -139,7 +127,6 @@ static dist_status exchange_wrongly(dist_replica *device, dist_value *args, dist
   int64_t in_shape[] = {2, 2}, out_shape[] = {3, 2}, parts[] = {2, 1}, low[] = {1, 0}, high[] = {0, 0};
   int32_t edges[] = {DIST_EDGE_ZERO, DIST_EDGE_ZERO};
   dist_tensor tile = {in, DIST_I64, 2, in_shape, NULL}, result = {out, DIST_I64, 2, out_shape, NULL};
-  dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   switch (wrong) {
     case PARTS: parts[0] = 1; break;
@@ -157,7 +144,7 @@ static dist_status exchange_wrongly(dist_replica *device, dist_value *args, dist
       low[0] = 1 + me;
       out_shape[0] = 3 + me;
       break;
-    default: options.out_work = &work;
+    default: options.planned = 1;
   }
   dist_halo halo = DIST_HALO_INIT;
   halo.ndim = tile.ndim;

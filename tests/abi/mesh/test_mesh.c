@@ -260,13 +260,13 @@ static void variables_are_mirrored(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static dist_status sum_inside(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                              void *user_data) {
-  (void)args, (void)out_result;
+static dist_status sum_inside(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                              dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   return dist_run(strategy, user_data == NULL ? healthy : see_axis_of, user_data, NULL);
 }
 static dist_status run_in_merge(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, sum_inside, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, sum_inside, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void replicas_of_inner_runs_have_devices(void **state) {
@@ -318,13 +318,13 @@ static dist_status use_the_replica(dist_replica *device, dist_value *args, dist_
   (void)device, (void)args, (void)kwargs, (void)out_result;
   dist_replica *replica = user_data;
   TRY(refused(dist_run_on_devices(replica, nothing, NULL, NULL, NULL, NULL, NULL)));
-  return refused(dist_barrier(replica, NULL));
+  return refused(dist_barrier(replica, NULL, NULL));
 }
 
 static dist_status replica_waits_for_its_devices(dist_replica *replica, void *user_data) {
   (void)user_data;
   TRY(dist_run_on_devices(replica, use_the_replica, replica, NULL, NULL, NULL, NULL));
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void a_replica_is_not_used_while_its_devices_run(void **state) {

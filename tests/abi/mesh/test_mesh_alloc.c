@@ -14,7 +14,7 @@ static dist_status add_up(dist_replica *device, dist_value *args, dist_value *kw
   int64_t sum = 0, one = 1;
   for (int64_t i = 0; i < product_of(shard.shape, shard.ndim); i++) sum += element(&shard, i);
   dist_tensor tensor = vector_of(&sum, DIST_I64, &one);
-  TRY(dist_barrier(device, NULL));
+  TRY(dist_barrier(device, NULL, NULL));
   return dist_value_create_tensor(dist_replica_strategy(device), &tensor, out_result);
 }
 

@@ -85,7 +85,7 @@ static void from_every_partition_to_every_other(void **state) {
       change c = {partition_of(a), partition_of(b)};
       const dist_status status = dist_run(strategy, run_change, &c, NULL);
       if (status != DIST_OK) fail_msg("from %d to %d: %s", a, b, dist_last_error());
-      int64_t all = 0, bytes = 0;
+      size_t all = 0, bytes = 0;
       for (int32_t d = 0; d < DEVICES; d++) {
         assert_ok(dist_reshard_bytes(&c.from, &c.to, DIST_I32, d, &bytes));
         assert_int_equal(bytes, 4 * count_moved(&c, d));
@@ -103,7 +103,7 @@ static void bytes_of_nonsense_are_refused(void **state) {
   const dist_partition good = partition_of(0);
   dist_partition bad = good;
   const int64_t other[] = {6, 5, 5}, unknown[] = {-1, 5, 4}, huge[] = {INT64_MAX / 8, 1, 4};
-  int64_t bytes = 0;
+  size_t bytes = 0;
   assert_fails(dist_reshard_bytes(NULL, &good, DIST_F32, 0, &bytes), DIST_INVALID_ARGUMENT, "from is NULL");
   assert_fails(dist_reshard_bytes(&good, &good, 99, 0, &bytes), DIST_INVALID_ARGUMENT, "no dtype");
   assert_fails(dist_reshard_bytes(&good, &good, DIST_F32, 4, &bytes), DIST_INVALID_ARGUMENT,

@@ -87,7 +87,7 @@ static dist_status sum_ids(dist_replica *device, dist_value *args, dist_value *k
   EXPECT(at[0] == replica && at[1] == me && at[2] == 0 && at[3] == 0);
   int64_t one = 1, number = 100 * replica + me;
   dist_tensor tensor = vector_of(&number, DIST_I64, &one);
-  TRY(dist_all_reduce(device, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL));
+  TRY(dist_all_reduce(device, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL));
   return dist_value_create_tensor(dist_replica_strategy(device), &tensor, out_result);
 }
 
@@ -130,10 +130,10 @@ static dist_status sum_along_axes(dist_replica *device, dist_value *args, dist_v
   dist_tensor in = vector_of(&number, DIST_I64, &one), out = vector_of(&sum, DIST_I64, &one);
   TRY(dist_device_axis_group(device, "column", &options.group));
   EXPECT(dist_group_size(options.group) == 3 && dist_group_rank(options.group, me) == column);
-  TRY(dist_all_reduce(device, DIST_REDUCE_SUM, &in, &out, 1, &options));
+  TRY(dist_all_reduce(device, DIST_REDUCE_SUM, &in, &out, 1, &options, NULL));
   EXPECT(sum == 9 * row + 3);
   TRY(dist_device_axis_group(device, "row", &options.group));
-  TRY(dist_all_reduce(device, DIST_REDUCE_SUM, &in, &out, 1, &options));
+  TRY(dist_all_reduce(device, DIST_REDUCE_SUM, &in, &out, 1, &options, NULL));
   EXPECT(sum == 2 * column + 3);
   EXPECT(dist_group_destroy((dist_group *)options.group) == DIST_FAILED_PRECONDITION);
   EXPECT_FAILS(dist_device_axis(device, "z", &row, NULL), DIST_INVALID_ARGUMENT,
@@ -268,7 +268,7 @@ static dist_status one_fails(dist_replica *device, dist_value *args, dist_value 
   scene *s = user_data;
   const int32_t me = dist_replica_id(device);
   if (me == s->culprit) return dist_fail(DIST_DATA_LOSS, "the disk is gone");
-  s->status[me] = dist_barrier(device, NULL);
+  s->status[me] = dist_barrier(device, NULL, NULL);
   read_report(&s->seen[me]);
   return s->status[me];
 }
@@ -312,7 +312,7 @@ static dist_status wait_for_the_end(dist_replica *device, dist_value *args, dist
     return DIST_OK;
   }
   atomic_fetch_add(&s->waiting, 1);
-  s->status[me] = dist_barrier(device, NULL);
+  s->status[me] = dist_barrier(device, NULL, NULL);
   read_report(&s->seen[me]);
   atomic_fetch_add(&s->gone, 1);
   return s->status[me];
@@ -401,7 +401,7 @@ static dist_status stay(dist_replica *device, dist_value *args, dist_value *kwar
   lateness *late = user_data;
   if (dist_replica_id(device) != 1) {
     while (!atomic_load(&late->inside)) sched_yield();
-    return dist_barrier(device, NULL);
+    return dist_barrier(device, NULL, NULL);
   }
   atomic_store(&late->clock.step_ns, 2000000);
   atomic_store(&late->inside, 1);
@@ -457,8 +457,7 @@ static dist_status sum_in_the_background(dist_replica *device, dist_value *args,
   dist_tensor given = vector_of(in, DIST_F32, &length), sum = vector_of(in + N, DIST_F32, &length);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   dist_work *work = NULL;
-  options.out_work = &work;
-  dist_status status = dist_all_reduce(device, DIST_REDUCE_SUM, &given, &sum, 1, &options);
+  dist_status status = dist_all_reduce(device, DIST_REDUCE_SUM, &given, &sum, 1, &options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   for (int i = 0; i < N && status == DIST_OK; i++) {

@@ -141,9 +141,9 @@ typedef struct merged {
   const dist_tensor *loss;
 } merged;
 
-static dist_status in_merge(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                            void *user_data) {
-  (void)strategy, (void)args, (void)out_result;
+static dist_status in_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                            dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)kwargs;
   const merged *m = user_data;
   float number;
   dist_tensor out = tensor_of(&number, DIST_F32, 0, NULL);
@@ -153,7 +153,7 @@ static dist_status in_merge(dist_strategy *strategy, dist_value *args, dist_valu
 static dist_status merging(dist_replica *replica, void *user_data) {
   merged *m = user_data;
   if (dist_replica_id(replica) == 0) m->replica = replica;
-  return dist_merge_call(replica, in_merge, m, NULL, NULL, NULL);
+  return dist_merge_call(replica, in_merge, m, NULL, NULL, NULL, NULL);
 }
 
 static void only_inside_replicas(void **state) {

@@ -88,9 +88,9 @@ typedef struct contexts {
   double result;
 } contexts;
 
-static dist_status inside_merge(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                void *user_data) {
-  (void)args, (void)out_result;
+static dist_status inside_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   contexts *c = user_data;
   double number = 1;
   const dist_tensor one = tensor_of(&number, DIST_F64, 0, NULL);
@@ -109,7 +109,7 @@ static dist_status in_the_wrong_place(dist_replica *replica, void *user_data) {
       return dist_metric_update(replica, c->metric, &four, NULL, NULL);
     }
     case 1:
-    case 2: return dist_merge_call(replica, inside_merge, c, NULL, NULL, NULL);
+    case 2: return dist_merge_call(replica, inside_merge, c, NULL, NULL, NULL, NULL);
     case 3: {
       double result;
       return dist_metric_result(strategy, c->metric, &result);

@@ -96,14 +96,14 @@ static dist_status wait_for_nothing(dist_replica *replica, void *user_data) {
   gate_add(&u->inside);
   if (u->signals == me) {
     const dist_status signalled = dist_cancel_signal(u->cancel, u->reason);
-    return u->quiet || signalled != DIST_OK ? signalled : dist_barrier(replica, NULL);
+    return u->quiet || signalled != DIST_OK ? signalled : dist_barrier(replica, NULL, NULL);
   }
   if (dist_replica_num_replicas(replica) > 1 && me == dist_replica_num_replicas(replica) - 1 &&
       u->signals < 0) {
     /* never comes to the barrier before the others have been told */
     while (!dist_cancel_signalled(u->cancel)) sched_yield();
   }
-  const dist_status status = dist_barrier(replica, NULL);
+  const dist_status status = dist_barrier(replica, NULL, NULL);
   read_report(&u->reports[me]);
   return u->quiet ? DIST_OK : status;
 }
@@ -187,7 +187,7 @@ static dist_status stay_inside(dist_replica *replica, void *user_data) {
     gate_add(&s->inside);
     gate_await(&s->released, 1);
   }
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 /* Behind a replica that does not come back, who is cancelled or late returns at once, and the others' order
@@ -334,7 +334,7 @@ static void a_storm_of_signals(void **state) {
 static dist_status let_go(dist_replica *replica, void *user_data) {
   under_way *u = user_data;
   if (dist_replica_id(replica) == 0) dist_cancel_destroy(u->cancel);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void destroyed_during_the_run(void **state) {

@@ -37,9 +37,9 @@ static dist_status meet(dist_replica *replica, meeting *m, int32_t me) {
   int64_t length = 1;
   float number = 1;
   dist_tensor tensor = vector_of(&number, DIST_F32, &length);
-  if (m->how != BLOCKING) options.out_work = &work;
   options.planned = m->how == PLANNED;
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options,
+                                       m->how != BLOCKING ? &work : NULL);
   if (m->how == PLANNED && status == DIST_OK) {
     status = dist_work_start(work); /* one round goes well */
     if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
@@ -143,10 +143,10 @@ static void a_work_holds_its_object(void **state) {
 /* A signal that comes when the collective is over ends nothing. */
 static dist_status over_before_the_signal(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  dist_status status = dist_barrier(replica, &options);
+  dist_status status = dist_barrier(replica, &options, NULL);
   options.cancel = user_data;
-  if (status == DIST_OK) status = dist_barrier(replica, &options);
-  if (status == DIST_OK) status = dist_barrier(replica, NULL); /* all have let go of it */
+  if (status == DIST_OK) status = dist_barrier(replica, &options, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL); /* all have let go of it */
   if (status == DIST_OK && dist_replica_id(replica) == 0) status = dist_cancel_signal(user_data, kReason);
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
@@ -162,7 +162,7 @@ static void a_signal_that_is_late(void **state) {
 
 /* ---- An operator signals, in the middle of what it ends ---- */
 
-static void signals_while_it_adds(void *acc, const void *in, size_t count, dist_dtype dtype,
+static void signals_while_it_adds(void *acc, const void *in, int64_t count, dist_dtype dtype,
                                   void *user_data) {
   (void)acc, (void)in, (void)count, (void)dtype;
   (void)!dist_cancel_signal(user_data, kReason);
@@ -177,7 +177,7 @@ static dist_status reduce_by_it(dist_replica *replica, void *user_data) {
   float numbers[1000] = {0}, sums[1000];
   const dist_tensor in = vector_of(numbers, DIST_F32, &length);
   dist_tensor out = vector_of(sums, DIST_F32, &length);
-  return dist_all_reduce(replica, DIST_REDUCE_USER, &in, &out, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_USER, &in, &out, 1, &options, NULL);
 }
 
 static void an_operator_signals(void **state) {
@@ -205,12 +205,12 @@ static dist_status inside(dist_replica *replica, void *user_data) {
   nested *n = user_data;
   if (dist_replica_id(replica) == 0 && !n->late)
     (void)!dist_cancel_signal(n->signal_inner ? n->inner : n->outer, kReason);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
-static dist_status run_inside(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                              void *user_data) {
-  (void)args, (void)out_result;
+static dist_status run_inside(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                              dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   nested *n = user_data;
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.cancel = n->inner;
@@ -221,7 +221,7 @@ static dist_status run_inside(dist_strategy *strategy, dist_value *args, dist_va
 }
 
 static dist_status merge_once(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, run_inside, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, run_inside, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void runs_inside_merge_functions(void **state) {
@@ -255,9 +255,9 @@ static dist_status on_device(dist_replica *device, dist_value *args, dist_value 
                              dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)out_result;
   devices *d = user_data;
-  if (dist_device_replica(device) != 0 && !d->of_run) return dist_barrier(device, NULL);
+  if (dist_device_replica(device) != 0 && !d->of_run) return dist_barrier(device, NULL, NULL);
   if (dist_replica_id(device) == 1) (void)!dist_cancel_signal(d->cancel, kReason);
-  return dist_barrier(device, NULL);
+  return dist_barrier(device, NULL, NULL);
 }
 
 static dist_status on_its_devices(dist_replica *replica, void *user_data) {
@@ -267,7 +267,7 @@ static dist_status on_its_devices(dist_replica *replica, void *user_data) {
   options.cancel = me == 0 && !d->of_run ? d->cancel : NULL;
   d->statuses[me] = dist_run_on_devices(replica, on_device, d, NULL, NULL, &options, NULL);
   read_report(&d->reports[me]);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void logical_devices(void **state) {

@@ -33,7 +33,7 @@ static dist_status zero_tries_the_handle_of_one(dist_replica *replica, void *use
   handles *h = user_data;
   const int32_t id = dist_replica_id(replica);
   h->of[id] = replica;
-  dist_status status = dist_barrier(replica, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK && id == 0) {
     h->wrong += dist_replica_id(h->of[1]) != 1 || dist_replica_num_replicas(h->of[1]) != R;
     h->wrong += dist_replica_strategy(h->of[1]) != h->strategy;
@@ -84,7 +84,7 @@ static void try_in_a_loop(int64_t begin, int64_t end, void *user_data) {
   piece *p = user_data;
   if (pthread_equal(pthread_self(), p->owner)) return;
   for (int64_t i = begin; i < end; i++)
-    atomic_fetch_add(&p->wrong, dist_barrier(p->handle, NULL) != DIST_FAILED_PRECONDITION);
+    atomic_fetch_add(&p->wrong, dist_barrier(p->handle, NULL, NULL) != DIST_FAILED_PRECONDITION);
 }
 
 static dist_status zero_asks_a_thread(dist_replica *replica, void *user_data) {
@@ -140,8 +140,9 @@ static dist_status inner(dist_replica *replica, void *user_data) {
   return wrong != 0 ? dist_fail(DIST_INTERNAL, said) : healthy(replica, NULL);
 }
 
-static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *user_data) {
-  (void)args, (void)out;
+static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs, dist_value **out,
+                         void *user_data) {
+  (void)args, (void)out, (void)kwargs;
   handles *h = user_data;
   h->wrong += try_all(h, h->of[0], "but this thread is inside a merge function", h->said, sizeof h->said);
   return dist_run(strategy, inner, h, NULL);
@@ -149,7 +150,7 @@ static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *
 
 static dist_status run_inside(dist_replica *replica, void *user_data) {
   (void)keep(replica, user_data);
-  const dist_status status = dist_merge_call(replica, merge, user_data, NULL, NULL, NULL);
+  const dist_status status = dist_merge_call(replica, merge, user_data, NULL, NULL, NULL, NULL);
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
 
@@ -174,7 +175,7 @@ static dist_status try_as_a_device(dist_replica *device, dist_value *args, dist_
     const int wrong = try_all(h, h->of[0], "is inside dist_run_on_devices()", said, sizeof said);
     if (wrong != 0) status = dist_fail(DIST_INTERNAL, said);
   }
-  return status == DIST_OK ? dist_barrier(device, NULL) : status;
+  return status == DIST_OK ? dist_barrier(device, NULL, NULL) : status;
 }
 
 static dist_status on_devices(dist_replica *replica, void *user_data) {
@@ -212,9 +213,9 @@ static dist_status leave_on_devices(dist_replica *replica, void *user_data) {
   return dist_run_on_devices(replica, leave_as_a_device, user_data, NULL, NULL, NULL, NULL);
 }
 
-static dist_status leave_inside_merge(dist_strategy *strategy, dist_value *args, dist_value **out,
-                                      void *user_data) {
-  (void)args, (void)out;
+static dist_status leave_inside_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                      dist_value **out, void *user_data) {
+  (void)args, (void)out, (void)kwargs;
   if (dist_replica_leave(user_data, DIST_OK) != DIST_FAILED_PRECONDITION)
     return dist_fail(DIST_INTERNAL, "it leaves");
   return dist_strategy_num_replicas(strategy) > 0 ? DIST_OK : DIST_INTERNAL;
@@ -222,7 +223,7 @@ static dist_status leave_inside_merge(dist_strategy *strategy, dist_value *args,
 
 static dist_status leave_in_merge(dist_replica *replica, void *user_data) {
   (void)user_data;
-  const dist_status status = dist_merge_call(replica, leave_inside_merge, replica, NULL, NULL, NULL);
+  const dist_status status = dist_merge_call(replica, leave_inside_merge, replica, NULL, NULL, NULL, NULL);
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
 
@@ -269,7 +270,7 @@ static dist_status by_a_visitor(dist_replica *replica, int end_inside) {
   visitor v = {.replica = replica, .end_inside = end_inside, .status = DIST_INTERNAL};
   dist_status status = dist_replica_detach(replica);
   if (status != DIST_OK) return status;
-  if (dist_barrier(replica, NULL) != DIST_FAILED_PRECONDITION)
+  if (dist_barrier(replica, NULL, NULL) != DIST_FAILED_PRECONDITION)
     return dist_fail(DIST_INTERNAL, "not detached");
   pthread_t thread;
   if (pthread_create(&thread, NULL, visit, &v) != 0) abort();
@@ -326,7 +327,7 @@ static void *stay_a_while(void *argument) {
   l->visitor.status = dist_replica_attach(l->visitor.replica);
   atomic_store(&l->may_go, 1);
   for (int i = 0; i < 1000; i++) sched_yield();
-  if (l->visitor.status == DIST_OK) l->visitor.status = dist_barrier(l->visitor.replica, NULL);
+  if (l->visitor.status == DIST_OK) l->visitor.status = dist_barrier(l->visitor.replica, NULL, NULL);
   atomic_store(&l->gone, 1);
   if (l->visitor.status == DIST_OK) l->visitor.status = dist_replica_detach(l->visitor.replica);
   return NULL;
@@ -334,7 +335,7 @@ static void *stay_a_while(void *argument) {
 
 static dist_status return_too_early(dist_replica *replica, void *user_data) {
   late *l = user_data;
-  if (dist_replica_id(replica) != 0) return dist_barrier(replica, NULL);
+  if (dist_replica_id(replica) != 0) return dist_barrier(replica, NULL, NULL);
   l->visitor.replica = replica;
   const dist_status status = dist_replica_detach(replica);
   if (status != DIST_OK) return status;
@@ -358,7 +359,7 @@ static void a_function_waits_for_who_is_attached(void **state) {
 static dist_status attach_to_others(dist_replica *replica, void *user_data) {
   handles *h = user_data;
   h->of[dist_replica_id(replica)] = replica;
-  dist_status status = dist_barrier(replica, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK && dist_replica_id(replica) == 0) {
     h->wrong += dist_replica_attach(h->of[1]) != DIST_FAILED_PRECONDITION;
     h->wrong += strstr(dist_last_error(), "is already in the function of replica 0") == NULL;
@@ -369,7 +370,7 @@ static dist_status attach_to_others(dist_replica *replica, void *user_data) {
     h->wrong += v.status != DIST_FAILED_PRECONDITION ||
                 strstr(v.error.message, "Call dist_replica_detach() there first") == NULL;
   }
-  return status == DIST_OK ? dist_barrier(replica, NULL) : status;
+  return status == DIST_OK ? dist_barrier(replica, NULL, NULL) : status;
 }
 
 static void attaching_where_nobody_let_go(void **state) {

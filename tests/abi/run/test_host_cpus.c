@@ -128,14 +128,14 @@ static dist_status play(dist_replica *replica, int32_t here, int of, int until_m
   for (int turn = 0; turn < MOST_TURNS; turn++) {
     if (here >= 0 && (give(cpus(here, here)) != 0 || give(wide) != 0)) return DIST_INTERNAL;
     for (int i = 0; i < MEETINGS; i++) {
-      const dist_status met = dist_barrier(replica, NULL);
+      const dist_status met = dist_barrier(replica, NULL, NULL);
       if (met != DIST_OK) return met;
       if (!has_what_was_given()) return dist_fail(DIST_INTERNAL, "the thread's mask is not the host's");
     }
     const told now = read_told(strategy, of);
     int32_t enough = here < 0 ? 0 : until_moved ? now.moved > before.moved : now.met > before.met;
     dist_tensor all = {&enough, DIST_I32, 0, NULL, NULL};
-    const dist_status agreed = dist_all_reduce(replica, DIST_REDUCE_MAX, &all, &all, 1, NULL);
+    const dist_status agreed = dist_all_reduce(replica, DIST_REDUCE_MAX, &all, &all, 1, NULL, NULL);
     if (agreed != DIST_OK) return agreed;
     if (enough) return DIST_OK;
   }
@@ -323,7 +323,7 @@ static dist_status meet_the_caller(dist_replica *replica, void *user_data) {
     if (sched_getaffinity(0, sizeof given, &given) != 0) return DIST_INTERNAL;
     atomic_store(&p->cpu, sched_getcpu());
   }
-  const dist_status met = dist_barrier(replica, NULL);
+  const dist_status met = dist_barrier(replica, NULL, NULL);
   if (met != DIST_OK) return met;
   mine = (changes){0}; /* hwloc's, as the strategy was created, are not counted */
   const dist_status played = play(replica, id == 1 ? -1 : atomic_load(&p->cpu), 0, p->moves);

@@ -13,13 +13,13 @@ static void entering_and_leaving_alone(void **state) {
     assert_ok(dist_replica_enter(strategy, 0, &replica));
     assert_int_equal(dist_replica_id(replica), 0);
     assert_ptr_equal(dist_replica_strategy(replica), strategy);
-    assert_ok(dist_barrier(replica, NULL));
+    assert_ok(dist_barrier(replica, NULL, NULL));
     assert_int_equal(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION);
     dist_replica *twice = NULL;
     assert_fails(dist_replica_enter(strategy, 0, &twice), DIST_FAILED_PRECONDITION, "already replica 0");
     assert_null(twice);
     assert_ok(dist_replica_leave(replica, DIST_OK));
-    assert_fails(dist_barrier(replica, NULL), DIST_FAILED_PRECONDITION, "is not running");
+    assert_fails(dist_barrier(replica, NULL, NULL), DIST_FAILED_PRECONDITION, "is not running");
     assert_int_equal(dist_replica_leave(replica, DIST_OK), DIST_FAILED_PRECONDITION);
   }
   dist_replica *replica = NULL;
@@ -71,7 +71,7 @@ static void threads_change_places(void **state) {
 static dist_status second_one_goes(dist_replica *replica, void *user_data) {
   (void)user_data;
   if (dist_replica_id(replica) == 1) pthread_exit(NULL);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void a_thread_ends_inside(void **state) {
@@ -127,7 +127,7 @@ static void one_thread_a_replica(void **state) {
   in_a_thread(leave_for_another, &v);
   assert_int_equal(v.status, DIST_FAILED_PRECONDITION);
   assert_has(v.error.message, "not inside a replica's function");
-  assert_ok(dist_barrier(mine, NULL));
+  assert_ok(dist_barrier(mine, NULL, NULL));
   assert_ok(dist_replica_leave(mine, DIST_OK));
   assert_ok(dist_strategy_destroy(v.strategy));
 }
@@ -141,7 +141,7 @@ static void a_replica_never_comes(void **state) {
   dist_strategy *strategy = strategy_with(options);
   dist_replica *replica = NULL;
   assert_ok(dist_replica_enter(strategy, 0, &replica));
-  assert_fails(dist_barrier(replica, NULL), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
+  assert_fails(dist_barrier(replica, NULL, NULL), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
   assert_fails(dist_replica_leave(replica, DIST_DEADLINE_EXCEEDED), DIST_DEADLINE_EXCEEDED,
                "replica 1 has not come");
   /* Nobody is inside: the strategy may end, though the run never will. */
@@ -230,7 +230,7 @@ static void who_comes_late_is_told(void **state) {
     assert_ok(dist_strategy_cancel(strategy));
     assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
     assert_ok(dist_replica_enter(strategy, 1, &replica));
-    assert_int_equal(dist_barrier(replica, NULL), DIST_CANCELLED);
+    assert_int_equal(dist_barrier(replica, NULL, NULL), DIST_CANCELLED);
     assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
     assert_healthy(DIST_THREADS_HOST, strategy);
   }

@@ -18,8 +18,9 @@ typedef struct inner {
 
 static dist_status level(dist_replica *replica, void *user_data);
 
-static dist_status run_again(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                             void *user_data) {
+static dist_status run_again(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)kwargs;
   inner *in = user_data;
   (void)args, (void)out_result;
   atomic_fetch_add(&in->merges, 1);
@@ -39,7 +40,8 @@ static dist_status level(dist_replica *replica, void *user_data) {
   dist_status status = healthy(replica, NULL);
   if (status == DIST_OK && innermost && in->fail_at == dist_replica_id(replica))
     return dist_fail(DIST_NOT_FOUND, "no such row");
-  if (status == DIST_OK && !innermost) status = dist_merge_call(replica, run_again, in, NULL, NULL, NULL);
+  if (status == DIST_OK && !innermost)
+    status = dist_merge_call(replica, run_again, in, NULL, NULL, NULL, NULL);
   return status != DIST_OK ? status : healthy(replica, NULL);
 }
 
@@ -99,9 +101,9 @@ static dist_status twice_the_id(dist_replica *replica, dist_value *args, dist_va
   return dist_value_create_tensor(dist_replica_strategy(replica), &tensor, out_result);
 }
 
-static dist_status run_on_arguments(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                    void *user_data) {
-  (void)user_data;
+static dist_status run_on_arguments(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                    dist_value **out_result, void *user_data) {
+  (void)user_data, (void)kwargs;
   return dist_run_values(strategy, twice_the_id, NULL, args, NULL, NULL, out_result);
 }
 
@@ -113,7 +115,7 @@ static dist_status merge_ids(dist_replica *replica, void *user_data) {
   dist_strategy *strategy = dist_replica_strategy(replica);
   dist_status status = dist_value_create_tensor(strategy, &tensor, &id);
   if (status == DIST_OK) status = dist_value_create_tuple(strategy, &id, 1, &args);
-  if (status == DIST_OK) status = dist_merge_call(replica, run_on_arguments, NULL, args, NULL, &result);
+  if (status == DIST_OK) status = dist_merge_call(replica, run_on_arguments, NULL, args, NULL, NULL, &result);
   dist_tensor mine;
   if (status == DIST_OK) status = dist_value_tensor(result, &mine);
   if (status == DIST_OK) numbers[me] = *(int32_t *)mine.data;
@@ -137,17 +139,17 @@ static void values_go_in_and_come_out(void **state) {
 static dist_status barrier_of_group(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = user_data;
-  return dist_barrier(replica, &options);
+  return dist_barrier(replica, &options, NULL);
 }
 
-static dist_status run_with_group(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                  void *user_data) {
-  (void)args, (void)out_result;
+static dist_status run_with_group(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                  dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   return dist_run(strategy, barrier_of_group, user_data, NULL);
 }
 
 static dist_status merge_with_group(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, run_with_group, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, run_with_group, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void groups_are_those_of_the_outer_replicas(void **state) {
@@ -174,9 +176,9 @@ static dist_status last_stays(dist_replica *replica, dist_value *args, dist_valu
   return DIST_OK;
 }
 
-static dist_status run_past_its_deadline(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                         void *user_data) {
-  (void)args, (void)out_result;
+static dist_status run_past_its_deadline(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                         dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   inner *in = user_data;
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = in->has_outer_deadline ? 0 : 1000000;
@@ -186,7 +188,7 @@ static dist_status run_past_its_deadline(dist_strategy *strategy, dist_value *ar
 }
 
 static dist_status merge_late(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, run_past_its_deadline, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, run_past_its_deadline, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void a_deadline_leaves_the_strategy_busy(void **state) {
@@ -219,20 +221,20 @@ static dist_status cancel_and_wait(dist_replica *replica, void *user_data) {
     const dist_status status = dist_strategy_cancel(dist_replica_strategy(replica));
     if (status != DIST_OK) return status;
   }
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
-static dist_status run_and_cancel(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                  void *user_data) {
-  (void)args, (void)out_result;
+static dist_status run_and_cancel(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                  dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   inner *in = user_data;
   in->inner_status = dist_run(strategy, cancel_and_wait, NULL, NULL);
   return DIST_OK;
 }
 
 static dist_status merge_cancelled(dist_replica *replica, void *user_data) {
-  const dist_status status = dist_merge_call(replica, run_and_cancel, user_data, NULL, NULL, NULL);
-  return status != DIST_OK ? status : dist_barrier(replica, NULL);
+  const dist_status status = dist_merge_call(replica, run_and_cancel, user_data, NULL, NULL, NULL, NULL);
+  return status != DIST_OK ? status : dist_barrier(replica, NULL, NULL);
 }
 
 static void cancelling_ends_all_of_it(void **state) {

@@ -70,7 +70,7 @@ static dist_status first_of_two_fails(dist_replica *replica, void *user_data) {
   const int32_t me = dist_replica_id(replica);
   if (me == 2) return dist_fail(DIST_NOT_FOUND, "two has no rows");
   if (me == 3) return dist_fail(DIST_DATA_LOSS, "three is cut short");
-  const dist_status status = dist_barrier(replica, NULL);
+  const dist_status status = dist_barrier(replica, NULL, NULL);
   s->statuses[me] = status;
   read_report(&s->reports[me]);
   return status;
@@ -122,7 +122,7 @@ static dist_status runs_inside(dist_replica *replica, void *user_data) {
   const int32_t me = dist_replica_id(replica);
   s->statuses[me] = dist_run(me % 2 == 0 ? dist_replica_strategy(replica) : s->other, healthy, NULL, NULL);
   read_report(&s->reports[me]);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void runs_do_not_nest(void **state) {
@@ -146,8 +146,8 @@ static void a_handle_ends_with_its_run(void **state) {
   float number = 1;
   dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
   for (int i = 0; i < 4; i++) {
-    assert_fails(dist_barrier(s.replicas[i], NULL), DIST_FAILED_PRECONDITION, "is not running");
-    assert_fails(dist_all_reduce(s.replicas[i], DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL),
+    assert_fails(dist_barrier(s.replicas[i], NULL, NULL), DIST_FAILED_PRECONDITION, "is not running");
+    assert_fails(dist_all_reduce(s.replicas[i], DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL),
                  DIST_FAILED_PRECONDITION, "is not running");
     assert_int_equal(dist_replica_leave(s.replicas[i], DIST_OK), DIST_FAILED_PRECONDITION);
   }
@@ -163,7 +163,7 @@ static void null_arguments(void **state) {
   assert_int_equal(dist_replica_id(NULL), -1);
   assert_int_equal(dist_replica_num_replicas(NULL), 0);
   assert_null(dist_replica_strategy(NULL));
-  assert_fails(dist_barrier(NULL, NULL), DIST_INVALID_ARGUMENT, "replica is NULL");
+  assert_fails(dist_barrier(NULL, NULL, NULL), DIST_INVALID_ARGUMENT, "replica is NULL");
   assert_fails(dist_replica_leave(NULL, DIST_OK), DIST_INVALID_ARGUMENT, "replica is NULL");
   dist_replica *replica;
   assert_fails(dist_replica_enter(strategy, 0, &replica), DIST_FAILED_PRECONDITION, "DIST_THREADS_HOST");
@@ -182,13 +182,13 @@ typedef struct callers {
 
 static dist_status alone(dist_replica *replica, void *user_data) {
   callers *c = user_data;
-  dist_status status = dist_barrier(replica, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK && dist_replica_id(replica) == 0) {
     if (atomic_fetch_add(&c->inside, 1) != 0) atomic_fetch_add(&c->overlaps, 1);
     sched_yield();
     atomic_fetch_sub(&c->inside, 1);
   }
-  return status != DIST_OK ? status : dist_barrier(replica, NULL);
+  return status != DIST_OK ? status : dist_barrier(replica, NULL, NULL);
 }
 
 static void *call_often(void *argument) {
@@ -216,7 +216,7 @@ static void several_callers_are_served_in_turn(void **state) {
 
 static dist_status one_goes(dist_replica *replica, void *user_data) {
   if (dist_replica_id(replica) == *(int32_t *)user_data) pthread_exit(NULL);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void a_library_thread_ends_inside(void **state) {
@@ -242,7 +242,7 @@ typedef struct gone_caller {
 static dist_status caller_goes(dist_replica *replica, void *user_data) {
   gone_caller *g = user_data;
   if (dist_replica_id(replica) == 0) pthread_exit(NULL);
-  const dist_status status = dist_barrier(replica, NULL);
+  const dist_status status = dist_barrier(replica, NULL, NULL);
   for (int i = 0; i < 1000; i++) sched_yield(); /* still inside when the caller's thread unwinds */
   atomic_fetch_add(&g->peers_out, 1);
   return status;
@@ -277,10 +277,10 @@ static dist_status barriers_for_ever(dist_replica *replica, void *user_data) {
   atomic_fetch_add(&s->count, 1);
   dist_status status;
   do {
-    status = dist_barrier(replica, NULL);
+    status = dist_barrier(replica, NULL, NULL);
   } while (status == DIST_OK);
   /* ... and later in that run. */
-  s->statuses[dist_replica_id(replica)] = dist_barrier(replica, NULL);
+  s->statuses[dist_replica_id(replica)] = dist_barrier(replica, NULL, NULL);
   return status;
 }
 
@@ -371,7 +371,7 @@ static dist_status wait_while_the_clock_jumps(dist_replica *replica, void *user_
   options.tag = "grads";
   if (dist_replica_id(replica) == 0) {
     waits_in_a_collective = 1;
-    c->status = dist_barrier(replica, &options);
+    c->status = dist_barrier(replica, &options, NULL);
     waits_in_a_collective = 0;
     atomic_store(&c->returned, 1);
     return c->status;
@@ -381,7 +381,7 @@ static dist_status wait_while_the_clock_jumps(dist_replica *replica, void *user_
   if (atomic_load(&c->returned)) return dist_fail(DIST_INTERNAL, "it did not wait for 600 s");
   jump(c, 10);
   while (!atomic_load(&c->returned)) sched_yield();
-  return dist_barrier(replica, &options);
+  return dist_barrier(replica, &options, NULL);
 }
 
 static void a_clock_that_jumps(void **state) {
@@ -414,7 +414,7 @@ typedef struct lingering {
 
 static dist_status the_last_lingers(dist_replica *replica, void *user_data) {
   lingering *l = user_data;
-  if (dist_replica_id(replica) == 0) return dist_barrier(replica, NULL);
+  if (dist_replica_id(replica) == 0) return dist_barrier(replica, NULL, NULL);
   while (!atomic_load(&l->let_out)) sched_yield();
   atomic_fetch_add(&l->outside, 1);
   return DIST_OK;

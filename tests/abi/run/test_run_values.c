@@ -243,11 +243,12 @@ static dist_status one_stays_inside(dist_replica *replica, dist_value *args, dis
   if (dist_replica_id(replica) == 1) {
     while (!atomic_load(&l->let_out)) sched_yield();
     /* The arguments are still there, though their owner's call has returned. */
-    l->late_status = number_in(dist_value_item(args, 0)) == 7 ? dist_barrier(replica, NULL) : DIST_INTERNAL;
+    l->late_status =
+        number_in(dist_value_item(args, 0)) == 7 ? dist_barrier(replica, NULL, NULL) : DIST_INTERNAL;
     *out_result = make(dist_replica_strategy(replica), 1);
     return l->late_status;
   }
-  const dist_status status = dist_barrier(replica, NULL);
+  const dist_status status = dist_barrier(replica, NULL, NULL);
   atomic_store(&l->peer_status, status);
   return status;
 }
@@ -288,7 +289,7 @@ static dist_status nothing_at_all(dist_replica *replica, void *user_data) {
 static dist_status meet_for_ever(dist_replica *replica, void *user_data) {
   (void)user_data;
   dist_status status = DIST_OK;
-  while (status == DIST_OK) status = dist_barrier(replica, NULL);
+  while (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   return status;
 }
 
@@ -300,25 +301,24 @@ static dist_status poll_for_ever(dist_replica *replica, void *user_data) {
   while (status == DIST_OK) {
     dist_work *work = NULL;
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-    options.out_work = &work;
     dist_tensor out = tensor;
-    status = dist_all_reduce(replica, DIST_REDUCE_MAX, &tensor, &out, 1, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_MAX, &tensor, &out, 1, &options, &work);
     for (int32_t done = 0; status == DIST_OK && !done;) status = dist_work_test(work, &done);
     dist_work_destroy(work);
   }
   return status;
 }
 
-static dist_status run_nothing_for_ever(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                        void *user_data) {
-  (void)args, (void)out_result, (void)user_data;
+static dist_status run_nothing_for_ever(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                        dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)user_data, (void)kwargs;
   dist_status status = DIST_OK;
   while (status == DIST_OK) status = dist_run(strategy, nothing_at_all, NULL, NULL);
   return status;
 }
 
 static dist_status merge_for_ever(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, run_nothing_for_ever, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, run_nothing_for_ever, user_data, NULL, NULL, NULL, NULL);
 }
 
 /* None of them waits long enough to look at the clock for its own sake. */
@@ -347,9 +347,9 @@ typedef struct inside {
   report error; /* of the run inside */
 } inside;
 
-static dist_status run_rounds(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                              void *user_data) {
-  (void)args, (void)out_result;
+static dist_status run_rounds(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                              dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   inside *in = user_data;
   atomic_store(&in->clock.step_ns, 1000000);
   const dist_status status = dist_run(strategy, meet_for_ever, NULL, NULL);
@@ -358,7 +358,7 @@ static dist_status run_rounds(dist_strategy *strategy, dist_value *args, dist_va
 }
 
 static dist_status merge_rounds(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, run_rounds, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, run_rounds, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void a_run_inside_says_how_long_the_outer_one_had(void **state) {
@@ -392,7 +392,7 @@ static void a_deadline_by_the_hosts_clock(void **state) {
 static dist_status at_once(dist_replica *replica, dist_value *args, dist_value *kwargs,
                            dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)out_result, (void)user_data;
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void options_of_a_run(void **state) {
@@ -416,6 +416,50 @@ static void options_of_a_run(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* ---- Named arguments of a merge function ---- */
+
+enum { NAMED, NONE_OF_ONE, NO_DICTIONARY };
+
+static dist_status add_named(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)user_data;
+  if (dist_value_size(args) != 0 || kwargs == NULL || strcmp(dist_value_key(kwargs, 0), "x") != 0)
+    return dist_fail(DIST_INTERNAL, "not the arguments");
+  return dist_reduce(strategy, DIST_REDUCE_SUM, dist_value_item(kwargs, 0), NULL, 0, out_result);
+}
+
+static dist_status merge_named(dist_replica *replica, void *user_data) {
+  const int what = *(const int *)user_data;
+  const int wrong = what != NAMED && dist_replica_id(replica) == 1;
+  dist_strategy *strategy = dist_replica_strategy(replica);
+  int64_t number = 1 + dist_replica_id(replica);
+  const dist_tensor tensor = {&number, DIST_I64, 0, NULL, NULL};
+  dist_value *x = NULL, *named = NULL, *sum = NULL;
+  static const char *const keys[] = {"x"};
+  dist_status status = dist_value_create_tensor(strategy, &tensor, &x);
+  if (status == DIST_OK) status = dist_value_create_dict(strategy, keys, &x, 1, &named);
+  dist_value *kwargs = !wrong ? named : what == NO_DICTIONARY ? x : NULL;
+  if (status == DIST_OK) status = dist_merge_call(replica, add_named, NULL, NULL, kwargs, NULL, &sum);
+  if (status == DIST_OK && number_in(sum) != 6) status = dist_fail(DIST_INTERNAL, "a wrong sum");
+  dist_value_release(sum);
+  dist_value_release(named);
+  dist_value_release(x);
+  return status;
+}
+
+static void a_merge_function_with_named_arguments(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
+  int what = NAMED;
+  assert_ok(dist_run(strategy, merge_named, &what, NULL));
+  what = NO_DICTIONARY;
+  assert_fails(dist_run(strategy, merge_named, &what, NULL), DIST_INVALID_ARGUMENT, "kwargs is a tensor");
+  what = NONE_OF_ONE;
+  assert_fails(dist_run(strategy, merge_named, &what, NULL), DIST_INVALID_ARGUMENT, "replica 1");
+  assert_healthy(DIST_THREADS_CALLER, strategy);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replicas_find_their_components),
@@ -428,6 +472,7 @@ int main(void) {
       cmocka_unit_test(a_run_inside_says_how_long_the_outer_one_had),
       cmocka_unit_test(a_deadline_by_the_hosts_clock),
       cmocka_unit_test(options_of_a_run),
+      cmocka_unit_test(a_merge_function_with_named_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

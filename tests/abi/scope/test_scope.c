@@ -35,8 +35,9 @@ static void assert_in_scope_of(dist_strategy *strategy) {
 
 /* ---- Outside ---- */
 
-static dist_status give_one(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                            void *user_data) {
+static dist_status give_one(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                            dist_value **out_result, void *user_data) {
+  (void)kwargs;
   int *calls = user_data;
   ++*calls;
   if (dist_in_cross_replica_context() != 1 || dist_get_replica() != NULL || dist_get_strategy() != strategy)
@@ -45,9 +46,9 @@ static dist_status give_one(dist_strategy *strategy, dist_value *args, dist_valu
   return dist_run(strategy, healthy, NULL, NULL);
 }
 
-static dist_status give_up(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                           void *user_data) {
-  (void)strategy, (void)args, (void)out_result, (void)user_data;
+static dist_status give_up(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                           dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)user_data, (void)kwargs;
   return dist_fail(DIST_NOT_FOUND, "no such row");
 }
 
@@ -65,13 +66,14 @@ static void a_thread_is_a_replica_of_its_own(void **state) {
   }
   int calls = 0;
   dist_value *result = NULL;
-  assert_ok(dist_merge_call(replica, give_one, &calls, NULL, NULL, &result));
+  assert_ok(dist_merge_call(replica, give_one, &calls, NULL, NULL, NULL, &result));
   assert_int_equal(calls, 1);
   assert_int_equal(dist_value_kind(result), DIST_VALUE_LIST);
   dist_value_release(result);
   /* What goes wrong is over at once: there is no next run that would begin anew. */
-  assert_fails(dist_merge_call(replica, give_up, NULL, NULL, NULL, NULL), DIST_NOT_FOUND, "no such row");
-  assert_fails(dist_all_reduce(replica, DIST_REDUCE_SUM, NULL, NULL, 1, NULL), DIST_INVALID_ARGUMENT,
+  assert_fails(dist_merge_call(replica, give_up, NULL, NULL, NULL, NULL, NULL), DIST_NOT_FOUND,
+               "no such row");
+  assert_fails(dist_all_reduce(replica, DIST_REDUCE_SUM, NULL, NULL, 1, NULL, NULL), DIST_INVALID_ARGUMENT,
                "in is NULL");
   assert_ok(dist_strategy_cancel(own));
   assert_ok(healthy(replica, NULL));
@@ -80,8 +82,7 @@ static void a_thread_is_a_replica_of_its_own(void **state) {
   dist_tensor tensor = vector_of(numbers, DIST_F32, &length);
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
-  assert_ok(dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options));
+  assert_ok(dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &work));
   assert_ok(dist_work_wait(work, DIST_NO_TIMEOUT));
   dist_work_destroy(work);
   assert_outside();
@@ -190,9 +191,9 @@ typedef struct inside {
   int wrong_in_merge;
 } inside;
 
-static dist_status leaves_its_scope_open(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                         void *user_data) {
-  (void)args, (void)out_result;
+static dist_status leaves_its_scope_open(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                         dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   inside *s = user_data;
   s->wrong_in_merge = dist_get_strategy() != strategy || dist_has_strategy() != 1 ||
                       dist_in_cross_replica_context() != 1 || dist_get_replica() != NULL ||
@@ -204,7 +205,7 @@ static dist_status leaves_its_scope_open(dist_strategy *strategy, dist_value *ar
 static dist_status look_around(dist_replica *replica, void *user_data) {
   inside *s = user_data;
   const int32_t me = dist_replica_id(replica);
-  const dist_status status = dist_merge_call(replica, leaves_its_scope_open, s, NULL, NULL, NULL);
+  const dist_status status = dist_merge_call(replica, leaves_its_scope_open, s, NULL, NULL, NULL, NULL);
   s->wrong[me] = dist_get_strategy() != s->strategy || dist_has_strategy() != 1 ||
                  dist_in_cross_replica_context() != 0 || dist_get_replica() != replica;
   s->scope_of_own[me] = dist_scope_enter(s->strategy);

@@ -22,9 +22,9 @@ static void add_up(int64_t begin, int64_t end, void *user_data) {
   for (int64_t i = begin; i < end; i++) atomic_fetch_add((atomic_llong *)user_data, i);
 }
 
-static dist_status merge_nothing(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                 void *user_data) {
-  (void)strategy, (void)args, (void)out_result, (void)user_data;
+static dist_status merge_nothing(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                 dist_value **out_result, void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)user_data, (void)kwargs;
   return DIST_OK;
 }
 
@@ -36,10 +36,10 @@ static dist_status look_round(dist_replica *replica, void *user_data) {
   int64_t length = 1;
   float number = 1;
   dist_tensor tensor = vector_of(&number, DIST_F32, &length);
-  self->reduce = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  self->reduce = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
   read_report(&self->reduce_error);
-  self->barrier = dist_barrier(replica, NULL);
-  self->merge = dist_merge_call(replica, merge_nothing, NULL, NULL, NULL, NULL);
+  self->barrier = dist_barrier(replica, NULL, NULL);
+  self->merge = dist_merge_call(replica, merge_nothing, NULL, NULL, NULL, NULL, NULL);
   self->check = dist_replica_check(replica);
   atomic_llong sum = 0;
   const dist_status looped = dist_replica_parallel_for(replica, 0, 1000, 10, add_up, &sum);

@@ -32,9 +32,9 @@ static dist_status in_the_storm(dist_replica *replica, void *user_data) {
 static dist_status gang_in_the_storm(dist_replica *replica, void *user_data) {
   storm *s = user_data;
   atomic_fetch_add(&s->gangs, 1);
-  dist_status status = dist_barrier(replica, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
   if (atomic_load(&s->inside) != 0) atomic_fetch_add(&s->bad, 1);
-  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   atomic_fetch_sub(&s->gangs, 1);
   return status;
 }

@@ -38,7 +38,7 @@ static dist_status sum_short_and_long(dist_replica *replica, void *user_data) {
     const int64_t length = i % 2 == 0 ? 1 : LONG;
     for (int64_t e = 0; e < length; e++) data[e] = 1;
     dist_tensor tensor = vector_of(data, DIST_F32, &length);
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
     for (int64_t e = 0; e < length && status == DIST_OK; e++) {
       if (data[e] != 4) status = DIST_INTERNAL;
     }

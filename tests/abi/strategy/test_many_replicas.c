@@ -77,10 +77,9 @@ static dist_status add(dist_replica *replica, void *user_data) {
   options.numerics = s->numerics;
   if (s->weighted) options.weights = &weight;
   dist_work *work = NULL;
-  if (s->work != 0) options.out_work = &work;
   options.planned = s->work == 2;
-  dist_status status =
-      dist_all_reduce(replica, s->weighted ? DIST_REDUCE_MEAN : DIST_REDUCE_SUM, &from, &to, 1, &options);
+  dist_status status = dist_all_reduce(replica, s->weighted ? DIST_REDUCE_MEAN : DIST_REDUCE_SUM, &from, &to,
+                                       1, &options, s->work != 0 ? &work : NULL);
   if (status == DIST_OK && s->work == 2) status = dist_work_start(work);
   if (status == DIST_OK && s->work != 0) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
@@ -133,27 +132,28 @@ static dist_status move(dist_replica *replica, void *user_data) {
   const dist_tensor in = {&own, DIST_I32, 1, &one, NULL}, many_in = {to_all, DIST_I32, 1, &all, NULL};
   dist_tensor out = {&other, DIST_I32, 1, &one, NULL}, many_out = {from_all, DIST_I32, 1, &all, NULL};
 
-  TRY(dist_all_gather(replica, &in, &many_out, 1, NULL));
+  TRY(dist_all_gather(replica, &in, &many_out, 1, NULL, NULL));
   for (int32_t r = 0; r < MANY; ++r) check(from_all[r] == r + 1);
-  TRY(dist_all_to_all(replica, &many_in, &many_out, 1, NULL));
+  TRY(dist_all_to_all(replica, &many_in, &many_out, 1, NULL, NULL));
   for (int32_t r = 0; r < MANY; ++r) check(from_all[r] == r * 3 + me);
-  TRY(dist_permute(replica, (me + 1) % MANY, (me + MANY - 1) % MANY, &in, &out, 1, NULL));
+  TRY(dist_permute(replica, (me + 1) % MANY, (me + MANY - 1) % MANY, &in, &out, 1, NULL, NULL));
   check(other == (me + MANY - 1) % MANY + 1);
-  TRY(dist_broadcast(replica, MANY - 1, me == MANY - 1 ? &in : NULL, &out, 1, NULL));
+  TRY(dist_broadcast(replica, MANY - 1, me == MANY - 1 ? &in : NULL, &out, 1, NULL, NULL));
   check(other == MANY);
-  TRY(dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, NULL));
+  TRY(dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, NULL, NULL));
   check(other == (me + 1) * (me + 2) / 2);
-  TRY(dist_reduce_scatter(replica, DIST_REDUCE_SUM, &many_in, &out, 1, NULL));
+  TRY(dist_reduce_scatter(replica, DIST_REDUCE_SUM, &many_in, &out, 1, NULL, NULL));
   check(other == MANY * (MANY - 1) / 2 * 3 + MANY * me);
-  TRY(dist_reduce_to_root(replica, DIST_REDUCE_MAX, MANY - 1, &in, me == MANY - 1 ? &out : NULL, 1, NULL));
+  TRY(dist_reduce_to_root(replica, DIST_REDUCE_MAX, MANY - 1, &in, me == MANY - 1 ? &out : NULL, 1, NULL,
+                          NULL));
   check(me != MANY - 1 || other == MANY);
-  TRY(dist_scatter_from_root(replica, 3, me == 3 ? &many_in : NULL, &out, 1, NULL));
+  TRY(dist_scatter_from_root(replica, 3, me == 3 ? &many_in : NULL, &out, 1, NULL, NULL));
   check(other == 9 + me);
-  TRY(dist_gather_to_root(replica, 5, &in, me == 5 ? &many_out : NULL, 1, NULL));
+  TRY(dist_gather_to_root(replica, 5, &in, me == 5 ? &many_out : NULL, 1, NULL, NULL));
   for (int32_t r = 0; me == 5 && r < MANY; ++r) check(from_all[r] == r + 1);
   const dist_tensor list_in[] = {in, many_in};
   dist_tensor list_out[] = {out, many_out};
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, list_in, list_out, 2, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, list_in, list_out, 2, NULL, NULL));
   check(other == MANY * (MANY + 1) / 2);
   for (int32_t r = 0; r < MANY; ++r) check(from_all[r] == MANY * (MANY - 1) / 2 * 3 + MANY * r);
   /* Parts of different sizes: a replica sends itself everything. */
@@ -162,10 +162,10 @@ static dist_status move(dist_replica *replica, void *user_data) {
   splits[me] = MANY;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.splits = splits;
-  TRY(dist_all_to_all(replica, &many_in, &many_out, 1, &options));
+  TRY(dist_all_to_all(replica, &many_in, &many_out, 1, &options, NULL));
   check(memcmp(from_all, to_all, MANY * sizeof *to_all) == 0);
   free(from_all), free(to_all), free(splits);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void other_collectives_reach_all(void **state) {
@@ -193,7 +193,7 @@ static dist_status contribute(dist_replica *replica, void *user_data) {
   options.contributions = each;
   for (int32_t numerics = DIST_NUMERICS_ORDERED; numerics <= DIST_NUMERICS_TREE; ++numerics) {
     options.numerics = numerics;
-    TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, in, &out, 1, &options));
+    TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, in, &out, 1, &options, NULL));
     check(result == (int64_t)MANY * EACH * (MANY * EACH - 1) / 2);
   }
   return DIST_OK;
@@ -230,7 +230,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   apply.momentum = 0.5;
   apply.states = &state;
   apply.num_states = 1;
-  TRY(dist_reduce_apply(replica, DIST_REDUCE_MEAN, &in, &out, 1, &apply, NULL));
+  TRY(dist_reduce_apply(replica, DIST_REDUCE_MEAN, &in, &out, 1, &apply, NULL, NULL));
   check(parameter[0] == 4 && parameter[1] == 3 && parameter[2] == 5 - (MANY - 1) / 2.0F);
   if (me % 3 != 0) return DIST_OK;
   int64_t value = me, sum_of = 0;
@@ -238,7 +238,7 @@ static dist_status step(dist_replica *replica, void *user_data) {
   dist_tensor result = {&sum_of, DIST_I64, 0, NULL, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = thirds;
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &one, &result, 1, &options));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &one, &result, 1, &options, NULL));
   check(sum_of == 3 * (333 * 334 / 2));
   return DIST_OK;
 }
@@ -288,7 +288,7 @@ static dist_status err(dist_replica *replica, void *user_data) {
   dist_tensor odd_out = {own, DIST_F64, 1, &shape, NULL};
   const int shapes = strcmp(fault, "shapes") == 0;
   const dist_status status =
-      dist_all_reduce(replica, DIST_REDUCE_SUM, shapes ? &odd : &t, shapes ? &odd_out : &t, 1, NULL);
+      dist_all_reduce(replica, DIST_REDUCE_SUM, shapes ? &odd : &t, shapes ? &odd_out : &t, 1, NULL, NULL);
   free(own);
   return status;
 }

@@ -36,11 +36,10 @@ static dist_strategy_options counting(int32_t replicas, int32_t threads) {
 static dist_status use_everything(dist_replica *replica) {
   float number = 1;
   dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   dist_work *work = NULL;
-  options.out_work = &work;
-  if (dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options) == DIST_OK) {
+  if (dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &work) == DIST_OK) {
     (void)!dist_work_wait(work, DIST_NO_TIMEOUT);
     dist_work_destroy(work);
   }
@@ -55,7 +54,7 @@ static dist_status stay(dist_replica *replica, void *user_data) {
   scene *s = user_data;
   if (dist_replica_id(replica) != s->stuck) {
     gate_add(&s->others);
-    return dist_barrier(replica, NULL);
+    return dist_barrier(replica, NULL, NULL);
   }
   gate_add(&s->inside);
   gate_await(&s->let_out, 1);
@@ -336,10 +335,11 @@ static dist_status device_stays(dist_replica *device, dist_value *args, dist_val
                                 dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)out_result;
   scene *s = user_data;
-  if (dist_device_replica(device) != 1 || dist_replica_id(device) != 1) return dist_barrier(device, NULL);
+  if (dist_device_replica(device) != 1 || dist_replica_id(device) != 1)
+    return dist_barrier(device, NULL, NULL);
   gate_add(&s->inside);
   gate_await(&s->let_out, 1);
-  return s->after = dist_barrier(device, NULL);
+  return s->after = dist_barrier(device, NULL, NULL);
 }
 
 static dist_status stay_on_devices(dist_replica *replica, void *user_data) {
@@ -371,16 +371,16 @@ static void a_stuck_logical_device(void **state) {
   while (atomic_load(&counted.live_bytes) != 0) sched_yield();
 }
 
-static dist_status run_and_stay(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                void *user_data) {
-  (void)args, (void)out_result;
+static dist_status run_and_stay(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   const dist_status status = dist_run(strategy, stay, user_data, NULL);
   /* it is back, and its strategy runs nothing more */
   return dist_run(strategy, healthy, NULL, NULL) == DIST_OK ? DIST_INTERNAL : status;
 }
 
 static dist_status merge_and_stay(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, run_and_stay, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, run_and_stay, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void *run_merging(void *argument) {
@@ -415,8 +415,7 @@ static dist_status leave_a_work(dist_replica *replica, void *user_data) {
   const int32_t me = dist_replica_id(replica);
   dist_tensor tensor = {&numbers[me], DIST_F32, 0, NULL, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &works[me];
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &works[me]);
 }
 
 static void what_is_left_of_it(void **state) {

@@ -35,27 +35,26 @@ static dist_status add_all(dist_replica *replica, void *user_data) {
   options.numerics = a->numerics;
   const dist_collective_options *given = a->numerics < 0 ? NULL : &options;
   dist_tensor from = scalar_of(&in), to = scalar_of(&out[0]);
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, given);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, given, NULL);
   if (status != DIST_OK) return status;
 
   dist_work *work = NULL;
   if (given == NULL) options.numerics = DIST_NUMERICS_ORDERED;
-  options.out_work = &work;
   options.planned = a->planned;
   to = scalar_of(&out[1]);
-  status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options);
+  status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options, &work);
   if (status == DIST_OK && a->planned) status = dist_work_start(work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   if (status != DIST_OK) return status;
 
-  options.out_work = NULL, options.planned = 0;
+  options.planned = 0;
   dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
   apply.kind = DIST_APPLY_SGD;
   apply.learning_rate = -1;
   out[2] = momentum;
   to = scalar_of(&out[2]);
-  return dist_reduce_apply(replica, DIST_REDUCE_SUM, &from, &to, 1, &apply, given);
+  return dist_reduce_apply(replica, DIST_REDUCE_SUM, &from, &to, 1, &apply, given, NULL);
 }
 
 static void collectives_follow_it(void **state) {
@@ -88,14 +87,14 @@ static dist_status copy_and_refuse(dist_replica *replica, void *user_data) {
   float number = 1, out = 0;
   const dist_tensor in = scalar_of(&number);
   dist_tensor to = scalar_of(&out);
-  dist_status status = dist_broadcast(replica, 0, &in, &to, 1, NULL);
-  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_MAX, &in, &to, 1, NULL);
+  dist_status status = dist_broadcast(replica, 0, &in, &to, 1, NULL, NULL);
+  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_MAX, &in, &to, 1, NULL, NULL);
   if (status != DIST_OK) return status;
   dist_collective_options tree = DIST_COLLECTIVE_OPTIONS_INIT;
   tree.numerics = DIST_NUMERICS_TREE;
-  status = dist_all_reduce(replica, DIST_REDUCE_PROD, &in, &to, 1, &tree);
+  status = dist_all_reduce(replica, DIST_REDUCE_PROD, &in, &to, 1, &tree, NULL);
   if (status != DIST_OK) return status;
-  return dist_all_reduce(replica, DIST_REDUCE_PROD, &in, &to, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_PROD, &in, &to, 1, NULL, NULL);
 }
 
 static void it_is_refused_as_if_the_call_had_asked(void **state) {

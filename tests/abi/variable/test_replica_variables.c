@@ -303,9 +303,9 @@ static dist_status assign_first(dist_strategy *strategy, dist_tensor *copy, dist
   return status;
 }
 
-static dist_status merge_fn(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                            void *user_data) {
-  (void)user_data;
+static dist_status merge_fn(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                            dist_value **out_result, void *user_data) {
+  (void)user_data, (void)kwargs;
   dist_variable *variable = dist_value_variable(dist_value_item(args, 1));
   dist_value *value = dist_value_item(args, 0), *reduced = NULL, *update_args = NULL;
   const dist_destination destination = {.variable = variable};
@@ -328,7 +328,7 @@ static dist_status step_fn(dist_replica *replica, dist_value *args, dist_value *
   dist_value *items[2] = {NULL, dist_value_item(args, 0)}, *merged = NULL;
   dist_status status = dist_value_create_tensor(strategy, &tensor, &items[0]);
   if (status == DIST_OK) status = dist_value_create_list(strategy, items, 2, &merged);
-  if (status == DIST_OK) status = dist_merge_call(replica, merge_fn, NULL, merged, NULL, out_result);
+  if (status == DIST_OK) status = dist_merge_call(replica, merge_fn, NULL, merged, NULL, NULL, out_result);
   dist_value_release(merged);
   dist_value_release(items[0]);
   return status;

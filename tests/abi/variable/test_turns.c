@@ -162,7 +162,7 @@ static dist_status look_again(dist_replica *replica, void *user_data) {
     const volatile float *const numbers = copy.data;
     const float first = numbers[0];
     for (int k = 1; k < LENGTH; k++) atomic_fetch_add(&m->torn, numbers[k] != first);
-    status = dist_barrier(replica, NULL);
+    status = dist_barrier(replica, NULL, NULL);
   }
   return status;
 }
@@ -172,7 +172,7 @@ static dist_status change_inside(dist_replica *replica, void *user_data) {
   dist_tensor copy;
   dist_status status = dist_variable_component(m->weights, dist_replica_id(replica), &copy);
   for (int k = 0; k < LENGTH && status == DIST_OK; k++) ((float *)copy.data)[k] += 1;
-  return status == DIST_OK ? dist_barrier(replica, NULL) : status;
+  return status == DIST_OK ? dist_barrier(replica, NULL, NULL) : status;
 }
 
 typedef struct writer {
@@ -219,13 +219,14 @@ static void nobody_sees_half_of_a_value(void **state) {
 
 /* ---- Where there is nothing to wait for ---- */
 
-static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *user_data) {
-  (void)strategy, (void)args, (void)out;
+static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs, dist_value **out,
+                         void *user_data) {
+  (void)strategy, (void)args, (void)out, (void)kwargs;
   const char *name;
   return all_from_outside(user_data, NULL, DIST_OK, &name);
 }
 static dist_status in_merge(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, merge, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, merge, user_data, NULL, NULL, NULL, NULL);
 }
 
 static void a_merge_function_goes_ahead(void **state) {

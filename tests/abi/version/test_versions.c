@@ -23,8 +23,8 @@ static dist_status see_the_same(dist_replica *replica, void *user_data) {
   TRY(see(replica, w->s, &number));
   int64_t least = number, greatest = number;
   dist_tensor low = vector_of(&least, DIST_I64, &length), high = vector_of(&greatest, DIST_I64, &length);
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MIN, &low, &low, 1, NULL));
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &high, &high, 1, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MIN, &low, &low, 1, NULL, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &high, &high, 1, NULL, NULL));
   if (least != greatest) return dist_fail(DIST_INTERNAL, "replicas of one run see several versions");
   TRY(see_number(replica, w->s, number));
   if (dist_replica_id(replica) == 0) w->seen = number;
@@ -73,9 +73,9 @@ static dist_status see_inside(dist_replica *replica, void *user_data) {
   return see_number(replica, in->s, in->expected);
 }
 
-static dist_status publish_and_run(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                   void *user_data) {
-  (void)args, (void)out_result;
+static dist_status publish_and_run(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                   dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   const nested *in = user_data;
   TRY(publish_next(in->s, NULL));
   return dist_run(strategy, see_inside, user_data, NULL);
@@ -84,14 +84,14 @@ static dist_status publish_and_run(dist_strategy *strategy, dist_value *args, di
 static dist_status publish_in_a_merge(dist_replica *replica, void *user_data) {
   nested *in = user_data;
   TRY(see_inside(replica, user_data));
-  TRY(dist_merge_call(replica, publish_and_run, in, NULL, NULL, NULL));
+  TRY(dist_merge_call(replica, publish_and_run, in, NULL, NULL, NULL, NULL));
   return see_inside(replica, user_data);
 }
 
 /* The first to ask is a replica of the run inside. */
 static dist_status ask_in_a_merge(dist_replica *replica, void *user_data) {
   nested *in = user_data;
-  TRY(dist_merge_call(replica, publish_and_run, in, NULL, NULL, NULL));
+  TRY(dist_merge_call(replica, publish_and_run, in, NULL, NULL, NULL, NULL));
   return see_inside(replica, user_data);
 }
 
@@ -117,9 +117,9 @@ static dist_status see_on_device(dist_replica *device, dist_value *args, dist_va
   (void)args, (void)kwargs, (void)out_result;
   nested *in = user_data;
   TRY(see_number(device, in->s, in->expected));
-  TRY(dist_barrier(device, NULL));
+  TRY(dist_barrier(device, NULL, NULL));
   if (dist_replica_id(device) == 0 && dist_device_replica(device) == 0) TRY(publish_next(in->s, NULL));
-  TRY(dist_barrier(device, NULL));
+  TRY(dist_barrier(device, NULL, NULL));
   return see_number(device, in->s, in->expected);
 }
 
@@ -129,7 +129,7 @@ static dist_status see_on_devices(dist_replica *replica, void *user_data) {
     TRY(dist_run_on_devices(replica, see_on_device, user_data, NULL, NULL, NULL, &result));
     dist_value_release(result);
     /* A run waits for all replicas before the next is published; a request is alone. */
-    if (dist_instance_state(replica) == NULL) TRY(dist_barrier(replica, NULL));
+    if (dist_instance_state(replica) == NULL) TRY(dist_barrier(replica, NULL, NULL));
   }
   return see_inside(replica, user_data);
 }

@@ -105,9 +105,9 @@ static dist_status replace_inside(dist_replica *replica, void *user_data) {
   destroying *d = user_data;
   void *content = NULL;
   TRY(dist_replica_version(replica, d->s->versions, &content, NULL));
-  TRY(dist_barrier(replica, NULL));
+  TRY(dist_barrier(replica, NULL, NULL));
   if (dist_replica_id(replica) == 1) TRY(dist_versions_publish(d->s->versions, d, release_and_run, d, NULL));
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 /* No lock of libdist's is held: the function that releases may do all that the run's caller may. */
@@ -129,10 +129,10 @@ static void released_by_the_callers_thread(void **state) {
 static dist_status destroy_inside(dist_replica *replica, void *user_data) {
   destroying *d = user_data;
   TRY(see_number(replica, d->s, d->expected));
-  TRY(dist_barrier(replica, NULL));
+  TRY(dist_barrier(replica, NULL, NULL));
   if (dist_replica_id(replica) == 0) dist_versions_destroy(d->s->versions);
   if (atomic_load(&d->s->released) != 0) return dist_fail(DIST_DATA_LOSS, SEE_TORN);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void a_series_ends_under_its_run(void **state) {

@@ -37,7 +37,7 @@ std::atomic<dist_status> end_status{DIST_OK};
 dist_strategy *current = nullptr;
 thread_local dist_replica *here = nullptr;
 
-dist_status fine(dist_replica *replica, void *) { return dist_barrier(replica, nullptr); }
+dist_status fine(dist_replica *replica, void *) { return dist_barrier(replica, nullptr, nullptr); }
 
 void behave() {
   if (act == Act::kNothing) return;
@@ -49,7 +49,8 @@ void behave() {
     return;
   }
   run_status = dist_run(current, fine, nullptr, nullptr);
-  barrier_status = here == nullptr ? dist_status{DIST_FAILED_PRECONDITION} : dist_barrier(here, nullptr);
+  barrier_status =
+      here == nullptr ? dist_status{DIST_FAILED_PRECONDITION} : dist_barrier(here, nullptr, nullptr);
   dist_value *value = nullptr;
   value_status = dist_value_create_text(current, "text", &value);
   dist_value_release(value);
@@ -100,10 +101,10 @@ dist_status in_merge() {
       [](dist_replica *replica, void *) {
         return dist_merge_call(
             replica,
-            [](dist_strategy *, dist_value *, dist_value **, void *) -> dist_status {
+            [](dist_strategy *, dist_value *, dist_value *, dist_value **, void *) -> dist_status {
               return behave(), DIST_OK;
             },
-            nullptr, nullptr, nullptr, nullptr);
+            nullptr, nullptr, nullptr, nullptr, nullptr);
       },
       nullptr, nullptr);
 }
@@ -116,7 +117,7 @@ dist_status in_range() {
         const dist_status status = dist_replica_parallel_for(
             replica, 0, 100, 1, [](int64_t, int64_t, void *) { behave(); }, nullptr);
         here = nullptr;
-        return first_of(status, act == Act::kCall ? dist_barrier(replica, nullptr) : DIST_OK);
+        return first_of(status, act == Act::kCall ? dist_barrier(replica, nullptr, nullptr) : DIST_OK);
       },
       nullptr, nullptr);
 }
@@ -127,14 +128,14 @@ dist_status reduce(dist_replica *replica, int64_t n, bool asynchronous) {
   const dist_tensor tensor = {room[dist_replica_id(replica)], DIST_F32, 1, &n, nullptr};
   dist_tensor result = tensor;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.reduce_fn = [](void *, const void *, size_t, dist_dtype, void *user_data) {
+  options.reduce_fn = [](void *, const void *, int64_t, dist_dtype, void *user_data) {
     here = static_cast<dist_replica *>(user_data);
     behave();
   };
   options.reduce_user_data = replica;
   dist_work *work = nullptr;
-  if (asynchronous) options.out_work = &work;
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &result, 1, &options);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &result, 1, &options,
+                                       asynchronous ? &work : nullptr);
   if (asynchronous && status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   here = nullptr;
@@ -166,14 +167,13 @@ dist_status in_plan() {
         dist_tensor tensor = scalar(dist_replica_id(replica));
         dist_work *plan = nullptr;
         dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-        options.reduce_fn = [](void *, const void *, size_t, dist_dtype, void *user_data) {
+        options.reduce_fn = [](void *, const void *, int64_t, dist_dtype, void *user_data) {
           here = static_cast<dist_replica *>(user_data);
           behave();
         };
         options.reduce_user_data = replica;
-        options.out_work = &plan;
         options.planned = 1;
-        dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &tensor, 1, &options);
+        dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &tensor, &tensor, 1, &options, &plan);
         if (status == DIST_OK) status = dist_work_start(plan);
         if (status == DIST_OK) status = dist_work_wait(plan, DIST_NO_TIMEOUT);
         dist_work_destroy(plan);
@@ -189,13 +189,13 @@ dist_status in_scan() {
       [](dist_replica *replica, void *) {
         dist_tensor tensor = scalar(dist_replica_id(replica));
         dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-        options.reduce_fn = [](void *, const void *, size_t, dist_dtype, void *user_data) {
+        options.reduce_fn = [](void *, const void *, int64_t, dist_dtype, void *user_data) {
           here = static_cast<dist_replica *>(user_data);
           behave();
         };
         options.reduce_user_data = replica;
         const dist_status status =
-            dist_scan(replica, DIST_REDUCE_USER, DIST_SCAN_INCLUSIVE, &tensor, &tensor, 1, &options);
+            dist_scan(replica, DIST_REDUCE_USER, DIST_SCAN_INCLUSIVE, &tensor, &tensor, 1, &options, nullptr);
         here = nullptr;
         return status;
       },
@@ -218,7 +218,7 @@ dist_status in_apply() {
           behave();
         };
         const dist_status status =
-            dist_reduce_apply(replica, DIST_REDUCE_SUM, &from, &to, 1, &options, nullptr);
+            dist_reduce_apply(replica, DIST_REDUCE_SUM, &from, &to, 1, &options, nullptr, nullptr);
         here = nullptr;
         return status;
       },
@@ -289,7 +289,7 @@ dist_status in_gather_values() {
 dist_status in_accumulate() {
   dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
-  options.accumulate = [](void *, const void *, size_t, dist_dtype, void *) { behave(); };
+  options.accumulate = [](void *, const void *, int64_t, dist_dtype, void *) { behave(); };
   dist_cross_device *made = nullptr;
   assert_int_equal(dist_cross_device_create(&options, &made), DIST_OK);
   dist_value *value = spread(), *result = nullptr;

@@ -270,7 +270,7 @@ dist_status in_log() {
   host.log = [](int32_t, const char *, void *) { behave(); };
   return with_strategy(options, [](dist_replica *replica, void *) {
     while (dist_replica_id(replica) == 1 && acted == 0) sched_yield();
-    return dist_barrier(replica, nullptr);
+    return dist_barrier(replica, nullptr, nullptr);
   });
 }
 

@@ -166,7 +166,7 @@ COUNTS = {
 # A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
 NULL_IS_FINE = {
     "user_data", "options", "release", "kwargs", "args", "job", "labels", "weights", "sample_weight", "destination",
-    "destinations", "over", "arguments", "task_type", "rpc_layer", "slurm", "kubernetes", "rendezvous", "out_result", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
+    "destinations", "over", "arguments", "task_type", "rpc_layer", "slurm", "kubernetes", "rendezvous", "out_result", "out_work", "out_norm", "allocator", "reason", "computation_stride", "computation_shape", "device_coordinates",
 }
 NULL_IS_FINE_HERE = {
     ("dist_fail", "message"), ("dist_link_register", "out_transport"), ("dist_set_strategy", "strategy"), ("dist_strategy_write_metrics", "name"),

@@ -12,9 +12,9 @@
 
 enum { R = 3 };
 
-static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                             void *user_data) {
-  (void)user_data;
+static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)user_data, (void)kwargs;
   *out_result = dist_value_retain(dist_value_item(args, 0));
   return dist_run(strategy, healthy, NULL, NULL);
 }
@@ -88,17 +88,17 @@ static dist_status all_of_it(dist_replica *replica, dist_value *args, dist_value
   float *memory = calloc(40003, sizeof *memory);
   dist_tensor list[] = {vector_of(memory, DIST_F32, &lengths[0]),
                         vector_of(memory + 3, DIST_F32, &lengths[1])};
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, 2, NULL);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, 2, NULL, NULL);
   dist_value *mine = NULL, *named = NULL, *merge_args = NULL, *merged = NULL;
   static const char *const keys[] = {"step"};
   if (status == DIST_OK) status = dist_value_create_tensor(strategy, &list[0], &mine);
   if (status == DIST_OK) status = dist_value_create_dict(strategy, keys, &mine, 1, &named);
   if (status == DIST_OK) status = dist_value_create_list(strategy, &named, 1, &merge_args);
-  if (status == DIST_OK) status = dist_merge_call(replica, keep_item, NULL, merge_args, NULL, &merged);
+  if (status == DIST_OK) status = dist_merge_call(replica, keep_item, NULL, merge_args, NULL, NULL, &merged);
   dist_value *items[] = {merged, args};
   if (status == DIST_OK) status = dist_value_create_list(strategy, items, 2, out_result);
   if (status == DIST_OK) status = use_variable(replica);
-  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   dist_value_release(merged);
   dist_value_release(merge_args);
   dist_value_release(named);
@@ -171,13 +171,13 @@ static dist_status steady(dist_replica *replica, void *user_data) {
   int64_t length = 100000;
   float *memory = calloc((size_t)length, sizeof *memory);
   dist_tensor tensor = vector_of(memory, DIST_F32, &length);
-  dist_status status = dist_barrier(replica, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
   const long requests = atomic_load(&a->requests);
   for (int i = 0; status == DIST_OK && i < 20; i++) {
     length = i % 2 == 0 ? 3 : 100000;
-    status = dist_all_reduce(replica, DIST_REDUCE_MEAN, &tensor, &tensor, 1, NULL);
-    if (status == DIST_OK) status = dist_broadcast(replica, i % R, &tensor, &tensor, 1, NULL);
-    if (status == DIST_OK) status = dist_barrier(replica, NULL);
+    status = dist_all_reduce(replica, DIST_REDUCE_MEAN, &tensor, &tensor, 1, NULL, NULL);
+    if (status == DIST_OK) status = dist_broadcast(replica, i % R, &tensor, &tensor, 1, NULL, NULL);
+    if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   }
   free(memory);
   if (status == DIST_OK && atomic_load(&a->requests) != requests)

@@ -134,7 +134,7 @@ void no_callback_ends_its_strategy(void **) {
 dist_status throw_in_one(dist_replica *replica, void *user_data) {
   if (dist_replica_id(replica) == *static_cast<int32_t *>(user_data))
     throw std::runtime_error("no promise kept");
-  return dist_barrier(replica, nullptr);
+  return dist_barrier(replica, nullptr, nullptr);
 }
 
 void an_exception_of_one_replica_ends_the_run(void **) {

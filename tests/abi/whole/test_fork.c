@@ -227,11 +227,10 @@ static dist_status call_on_work(dist_replica *replica, void *user_data) {
   const dist_tensor t = vector_of(numbers, DIST_F32, &length);
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
   dist_status status = DIST_OK;
   pid_t child = -1;
   if (dist_replica_id(replica) == in->who) {
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, (dist_tensor *)&t, 1, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, (dist_tensor *)&t, 1, &options, &work);
     child = fork_watched();
     if (child == 0) {
       int32_t done = 0;
@@ -247,9 +246,9 @@ static dist_status call_on_work(dist_replica *replica, void *user_data) {
     }
     in->wrong += !ended_well(child);
   }
-  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK && work == NULL)
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, (dist_tensor *)&t, 1, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, (dist_tensor *)&t, 1, &options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
@@ -263,9 +262,9 @@ static dist_status come_out(dist_replica *replica, void *user_data) {
   return child == 0 ? DIST_OK : in_order(replica, in, child);
 }
 
-static dist_status merge_and_come_out(dist_strategy *strategy, dist_value *args, dist_value **out,
-                                      void *user_data) {
-  (void)args, (void)out;
+static dist_status merge_and_come_out(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                      dist_value **out, void *user_data) {
+  (void)args, (void)out, (void)kwargs;
   inside *in = user_data;
   const pid_t child = fork_watched();
   if (child == 0) {
@@ -277,22 +276,22 @@ static dist_status merge_and_come_out(dist_strategy *strategy, dist_value *args,
 }
 static dist_status fork_in_merge(dist_replica *replica, void *user_data) {
   inside *in = user_data;
-  const dist_status status = dist_merge_call(replica, merge_and_come_out, user_data, NULL, NULL, NULL);
+  const dist_status status = dist_merge_call(replica, merge_and_come_out, user_data, NULL, NULL, NULL, NULL);
   if (getpid() != in->parent)
-    end_child("merge_call", !refused(status) || !refused(dist_barrier(replica, NULL)));
+    end_child("merge_call", !refused(status) || !refused(dist_barrier(replica, NULL, NULL)));
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
 
 /* Out of an operator, into the middle of a collective. */
 static inside *of_operator;
-static void add_and_come_out(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void add_and_come_out(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)dtype;
   atomic_flag *forked = user_data;
   if (getpid() == of_operator->parent && !atomic_flag_test_and_set(forked)) {
     const pid_t child = fork_watched();
     if (child != 0) of_operator->wrong += !ended_well(child);
   }
-  for (size_t i = 0; i < count; i++) ((float *)acc)[i] += ((const float *)in)[i];
+  for (int64_t i = 0; i < count; i++) ((float *)acc)[i] += ((const float *)in)[i];
 }
 static dist_status fork_in_operator(dist_replica *replica, void *user_data) {
   inside *in = user_data;
@@ -303,8 +302,8 @@ static dist_status fork_in_operator(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.reduce_fn = add_and_come_out;
   options.reduce_user_data = &forked;
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &t, &t, 1, &options);
-  if (getpid() != in->parent) end_child("barrier", !refused(dist_barrier(replica, NULL)));
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &t, &t, 1, &options, NULL);
+  if (getpid() != in->parent) end_child("barrier", !refused(dist_barrier(replica, NULL, NULL)));
   return status == DIST_OK ? healthy(replica, NULL) : status;
 }
 
@@ -401,14 +400,14 @@ static dist_status device_comes_out(dist_replica *device, dist_value *args, dist
   (void)args, (void)kwargs, (void)out;
   inside *in = user_data;
   if (dist_device_replica(device) != 0 || dist_replica_id(device) != in->who)
-    return dist_barrier(device, NULL);
+    return dist_barrier(device, NULL, NULL);
   const pid_t child = fork_watched();
   if (child == 0) {
-    MUST_REFUSE(dist_barrier(device, NULL));
+    MUST_REFUSE(dist_barrier(device, NULL, NULL));
     return DIST_OK;
   }
   in->wrong += !ended_well(child);
-  return dist_barrier(device, NULL);
+  return dist_barrier(device, NULL, NULL);
 }
 static dist_status fork_on_devices(dist_replica *replica, void *user_data) {
   inside *in = user_data;
@@ -437,13 +436,13 @@ static void of_a_host_thread(void **state) {
   assert_ok(dist_replica_enter(strategy, 0, &replica));
   pid_t child = fork_watched();
   if (child == 0) {
-    MUST_REFUSE(dist_barrier(replica, NULL));
+    MUST_REFUSE(dist_barrier(replica, NULL, NULL));
     MUST_REFUSE(dist_replica_leave(replica, DIST_OK));
     MUST_HOLD(dist_strategy_destroy(strategy) == DIST_OK);
     pthread_exit(NULL); /* inside; the child's last thread ends it well */
   }
   assert_true(ended_well(child));
-  assert_ok(dist_barrier(replica, NULL));
+  assert_ok(dist_barrier(replica, NULL, NULL));
   assert_ok(dist_replica_leave(replica, DIST_OK));
   assert_ok(dist_strategy_destroy(strategy));
 }

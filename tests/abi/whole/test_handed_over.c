@@ -43,13 +43,14 @@ static dist_status values(dist_replica *replica, dist_value *args, dist_value *k
   (void)args, (void)kwargs;
   return dist_replica_id(replica) == 1 ? failing(user_data, out_result) : make(out_result);
 }
-static dist_status merge(dist_strategy *in, dist_value *args, dist_value **out_result, void *user_data) {
-  (void)in, (void)args;
+static dist_status merge(dist_strategy *in, dist_value *args, dist_value *kwargs, dist_value **out_result,
+                         void *user_data) {
+  (void)in, (void)args, (void)kwargs;
   return failing(user_data, out_result);
 }
 static dist_status merging(dist_replica *replica, void *user_data) {
   dist_value *result = NULL;
-  return dist_merge_call(replica, merge, user_data, NULL, NULL, &result);
+  return dist_merge_call(replica, merge, user_data, NULL, NULL, NULL, &result);
 }
 static dist_status component(dist_strategy *strategy, const dist_value_context *context,
                              dist_value **out_value, void *user_data) {

@@ -40,10 +40,9 @@ static void call_here(struct fixture *f) {
 static dist_status plan_and_call(dist_replica *replica, void *user_data) {
   struct fixture *f = user_data;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &f->work;
   options.planned = 1;
   f->replica = replica;
-  NEED(dist_all_reduce(replica, DIST_REDUCE_SUM, &f->tensors[0], &f->tensors[0], 1, &options));
+  NEED(dist_all_reduce(replica, DIST_REDUCE_SUM, &f->tensors[0], &f->tensors[0], 1, &options, &f->work));
   call_here(f);
   return DIST_OK;
 }

@@ -157,7 +157,7 @@ static dist_status reduce_and_loop(dist_replica *replica, void *user_data) {
   float *mine = numbers[dist_replica_id(replica)];
   const int64_t many = MANY;
   dist_tensor tensor = {mine, DIST_F32, 1, &many, NULL};
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL, NULL);
   if (status == DIST_OK) status = dist_replica_parallel_for(replica, 0, MANY, 1000, touch, mine);
   return status;
 }
@@ -179,8 +179,7 @@ static dist_status reduce_asynchronously(dist_replica *replica, void *user_data)
   dist_tensor tensor = {mine, DIST_F32, 1, &many, NULL};
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, -1);
   dist_work_destroy(work);
   return status;

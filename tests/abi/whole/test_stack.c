@@ -20,7 +20,8 @@ typedef struct tensors {
 
 /* What the replicas of a run do, and with what. */
 typedef struct job {
-  dist_status (*call)(dist_replica *replica, tensors *t, const dist_collective_options *options);
+  dist_status (*call)(dist_replica *replica, tensors *t, const dist_collective_options *options,
+                      dist_work **out_work);
   enum way way;
   enum layout layout;
   int64_t whole_shape[2], part_shape[2], strides[2];
@@ -28,47 +29,54 @@ typedef struct job {
   tensors of[MOST];
 } job;
 
-static dist_status do_all_reduce(dist_replica *r, tensors *t, const dist_collective_options *o) {
+static dist_status do_all_reduce(dist_replica *r, tensors *t, const dist_collective_options *o,
+                                 dist_work **w) {
   const dist_reduce_op op = o->reduce_fn != NULL ? DIST_REDUCE_USER : DIST_REDUCE_MEAN;
-  return dist_all_reduce(r, op, t->lists, &t->whole_out, 1, o);
+  return dist_all_reduce(r, op, t->lists, &t->whole_out, 1, o, w);
 }
-static dist_status do_reduce_to_root(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_reduce_to_root(r, DIST_REDUCE_MEAN, 0, t->lists, &t->whole_out, 1, o);
+static dist_status do_reduce_to_root(dist_replica *r, tensors *t, const dist_collective_options *o,
+                                     dist_work **w) {
+  return dist_reduce_to_root(r, DIST_REDUCE_MEAN, 0, t->lists, &t->whole_out, 1, o, w);
 }
-static dist_status do_reduce_scatter(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_reduce_scatter(r, DIST_REDUCE_MEAN, t->lists, &t->part_out, 1, o);
+static dist_status do_reduce_scatter(dist_replica *r, tensors *t, const dist_collective_options *o,
+                                     dist_work **w) {
+  return dist_reduce_scatter(r, DIST_REDUCE_MEAN, t->lists, &t->part_out, 1, o, w);
 }
-static dist_status do_list(dist_replica *r, tensors *t, const dist_collective_options *o) {
+static dist_status do_list(dist_replica *r, tensors *t, const dist_collective_options *o, dist_work **w) {
   const dist_tensor in[] = {t->whole_in, t->part_in};
   dist_tensor out[] = {t->whole_out, t->part_out};
-  return dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 2, o);
+  return dist_all_reduce(r, DIST_REDUCE_SUM, in, out, 2, o, w);
 }
-static dist_status do_all_gather(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_all_gather(r, &t->part_in, &t->whole_out, 1, o);
+static dist_status do_all_gather(dist_replica *r, tensors *t, const dist_collective_options *o,
+                                 dist_work **w) {
+  return dist_all_gather(r, &t->part_in, &t->whole_out, 1, o, w);
 }
-static dist_status do_gather(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_gather_to_root(r, 0, &t->part_in, &t->whole_out, 1, o);
+static dist_status do_gather(dist_replica *r, tensors *t, const dist_collective_options *o, dist_work **w) {
+  return dist_gather_to_root(r, 0, &t->part_in, &t->whole_out, 1, o, w);
 }
-static dist_status do_broadcast(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_broadcast(r, 0, &t->whole_in, &t->whole_out, 1, o);
+static dist_status do_broadcast(dist_replica *r, tensors *t, const dist_collective_options *o,
+                                dist_work **w) {
+  return dist_broadcast(r, 0, &t->whole_in, &t->whole_out, 1, o, w);
 }
-static dist_status do_scatter(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_scatter_from_root(r, 0, &t->whole_in, &t->part_out, 1, o);
+static dist_status do_scatter(dist_replica *r, tensors *t, const dist_collective_options *o, dist_work **w) {
+  return dist_scatter_from_root(r, 0, &t->whole_in, &t->part_out, 1, o, w);
 }
-static dist_status do_all_to_all(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_all_to_all(r, &t->whole_in, &t->whole_out, 1, o);
+static dist_status do_all_to_all(dist_replica *r, tensors *t, const dist_collective_options *o,
+                                 dist_work **w) {
+  return dist_all_to_all(r, &t->whole_in, &t->whole_out, 1, o, w);
 }
-static dist_status do_scan(dist_replica *r, tensors *t, const dist_collective_options *o) {
-  return dist_scan(r, DIST_REDUCE_SUM, DIST_SCAN_EXCLUSIVE, &t->whole_in, &t->whole_out, 1, o);
+static dist_status do_scan(dist_replica *r, tensors *t, const dist_collective_options *o, dist_work **w) {
+  return dist_scan(r, DIST_REDUCE_SUM, DIST_SCAN_EXCLUSIVE, &t->whole_in, &t->whole_out, 1, o, w);
 }
-static dist_status do_permute(dist_replica *r, tensors *t, const dist_collective_options *o) {
+static dist_status do_permute(dist_replica *r, tensors *t, const dist_collective_options *o, dist_work **w) {
   const int32_t me = dist_replica_id(r), n = dist_replica_num_replicas(r);
-  return dist_permute(r, (me + 1) % n, (me + n - 1) % n, &t->whole_in, &t->whole_out, 1, o);
+  return dist_permute(r, (me + 1) % n, (me + n - 1) % n, &t->whole_in, &t->whole_out, 1, o, w);
 }
 
 static const struct {
   const char *name;
-  dist_status (*call)(dist_replica *replica, tensors *t, const dist_collective_options *options);
+  dist_status (*call)(dist_replica *replica, tensors *t, const dist_collective_options *options,
+                      dist_work **out_work);
   int reduces;
 } collectives[] = {
     {"all_reduce", do_all_reduce, 1},
@@ -128,9 +136,8 @@ static dist_status do_job(dist_replica *replica, void *user_data) {
   dist_collective_options options = j->options;
   if (options.weights != NULL) options.weights = t->weights;
   dist_work *work = NULL;
-  if (j->way != BLOCKING) options.out_work = &work;
   options.planned = j->way == PLANNED;
-  dist_status status = j->call(replica, t, &options);
+  dist_status status = j->call(replica, t, &options, j->way == BLOCKING ? NULL : &work);
   for (int round = 0; round < 2 && status == DIST_OK && work != NULL; round++) {
     if (j->way == PLANNED) status = dist_work_start(work);
     if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
@@ -139,7 +146,7 @@ static dist_status do_job(dist_replica *replica, void *user_data) {
   return status;
 }
 
-static void add_doubles(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+static void add_doubles(void *acc, const void *in, int64_t count, dist_dtype dtype, void *user_data) {
   (void)acc, (void)in, (void)count, (void)dtype, (void)user_data;
 }
 
@@ -256,7 +263,7 @@ static dist_status do_step(dist_replica *replica, void *user_data) {
   dist_apply_options apply = s->apply;
   if (s->weighted) options.weights = t->weights;
   apply.states = s->states[dist_replica_id(replica)];
-  return dist_reduce_apply(replica, DIST_REDUCE_MEAN, t->lists, &t->whole_out, 1, &apply, &options);
+  return dist_reduce_apply(replica, DIST_REDUCE_MEAN, t->lists, &t->whole_out, 1, &apply, &options, NULL);
 }
 
 static void try_step(const char *what, dist_strategy *strategy, step *s) {

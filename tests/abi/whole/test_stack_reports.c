@@ -44,18 +44,22 @@ typedef struct trouble {
   dist_group **ring; /* of each replica and the next */
 } trouble;
 
-static dist_status sum_of(dist_replica *replica, int64_t length, dist_collective_options *options) {
+static dist_status begin_sum(dist_replica *replica, int64_t length, dist_collective_options *options,
+                             dist_work **out_work) {
   static double memory[MOST][2][8];
   double(*mine)[8] = memory[dist_replica_id(replica)];
   const dist_tensor in = vector_of(mine[0], DIST_F64, &length);
   dist_tensor out = vector_of(mine[1], DIST_F64, &length);
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, options, out_work);
+}
+
+static dist_status sum_of(dist_replica *replica, int64_t length, dist_collective_options *options) {
+  return begin_sum(replica, length, options, NULL);
 }
 
 static dist_status sum_begun(dist_replica *replica, int64_t length, dist_collective_options *options) {
   dist_work *work = NULL;
-  options->out_work = &work;
-  dist_status status = sum_of(replica, length, options);
+  dist_status status = begin_sum(replica, length, options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
@@ -68,7 +72,8 @@ static dist_status disagree(dist_replica *replica, void *user_data) {
   (void)user_data;
   OPTIONS;
   options.tag = "a tag";
-  return ODD(replica) ? sum_of(replica, 1 + id_of(replica) % 8, &options) : dist_barrier(replica, &options);
+  return ODD(replica) ? sum_of(replica, 1 + id_of(replica) % 8, &options)
+                      : dist_barrier(replica, &options, NULL);
 }
 static dist_status disagree_begun(dist_replica *replica, void *user_data) {
   (void)user_data;
@@ -153,8 +158,8 @@ static dist_status overlap(dist_replica *replica, int64_t length, double *memory
   double *in = calloc((size_t)length, sizeof *in);
   const dist_tensor from = vector_of(in, DIST_F64, &length);
   dist_tensor to = vector_of(memory + id_of(replica), DIST_F64, &length);
-  if (begun) options.out_work = &work;
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options);
+  dist_status status =
+      dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options, begun ? &work : NULL);
   if (status == DIST_OK && begun) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   free(in);
@@ -180,7 +185,7 @@ static dist_status cut_wrong(dist_replica *replica, void *user_data) {
   const dist_tensor in = vector_of(common, DIST_F64, &whole);
   double own[2];
   dist_tensor out = vector_of(own, DIST_F64, &part);
-  return dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL);
+  return dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL, NULL);
 }
 
 static void reports(void **state) {

@@ -161,9 +161,9 @@ static dist_status look_at(const list *l, int32_t n, int round) {
 static dist_status plan_list(dist_replica *replica, list *l, int64_t bytes_per_pack, const char *tag,
                              dist_work **out_plan) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = out_plan, options.planned = 1, options.bytes_per_pack = bytes_per_pack;
+  options.planned = 1, options.bytes_per_pack = bytes_per_pack;
   options.tag = tag;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, l->tensors, l->tensors, l->n, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, l->tensors, l->tensors, l->n, &options, out_plan);
 }
 
 /* As a training step does it: tensors become ready while others are filled. */
@@ -201,13 +201,13 @@ static dist_status train(dist_replica *replica, void *user_data) {
     status = plan_list(replica, &g->lists[id], g->bytes_per_pack, NULL, &g->plans[id]);
   }
   if (status == DIST_OK) status = play_round(g->plans[id], &g->lists[id], id, n, 0);
-  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   const long requests = atomic_load(&g->memory.requests);
   for (int round = 1; round < g->rounds && status == DIST_OK; round++)
     status = play_round(g->plans[id], &g->lists[id], id, n, round);
   if (status == DIST_OK && atomic_load(&g->memory.requests) != requests)
     status = dist_fail(DIST_INTERNAL, "a round allocates");
-  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   if (g->keep && status == DIST_OK) return status;
   dist_work_destroy(g->plans[id]);
   g->plans[id] = NULL;

@@ -171,8 +171,7 @@ static void make_sum(sum *s, int64_t length, float first) {
 
 static dist_status issue_sum(dist_replica *replica, sum *s, dist_work **out_work) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = out_work;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &s->tensor, &s->tensor, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &s->tensor, &s->tensor, 1, &options, out_work);
 }
 
 /* Of contributions first + r, r < n. */
@@ -256,12 +255,14 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
   make_sum(&s, 3, (float)id);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.planned = 1;
-  EXPECT(dist_barrier(replica, &options), DIST_INVALID_ARGUMENT, "out_work");
-  options.planned = 2, options.out_work = &work;
-  EXPECT(dist_barrier(replica, &options), DIST_INVALID_ARGUMENT, "planned is 2");
+  EXPECT(dist_barrier(replica, &options, NULL), DIST_INVALID_ARGUMENT, "out_work");
+  options.planned = 2;
+  EXPECT(dist_barrier(replica, &options, &work), DIST_INVALID_ARGUMENT, "planned is 2");
+  options.planned = 1;
+  EXPECT(dist_merge_call(replica, NULL, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT,
+         "cannot be planned");
   options.planned = 0;
-  EXPECT(dist_merge_call(replica, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT, "asynchronous");
-  EXPECT(dist_all_reduce(replica, 77, &s.tensor, &s.tensor, 1, &options), DIST_INVALID_ARGUMENT, "op");
+  EXPECT(dist_all_reduce(replica, 77, &s.tensor, &s.tensor, 1, &options, &work), DIST_INVALID_ARGUMENT, "op");
   if (work != NULL) return dist_fail(DIST_INTERNAL, "a refused call gave a work");
   EXPECT(dist_work_start(NULL), DIST_INVALID_ARGUMENT, "work is NULL");
   EXPECT(dist_work_ready(NULL, 0), DIST_INVALID_ARGUMENT, "work is NULL");
@@ -289,7 +290,7 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
     pthread_join(thread, &right);
     if (right == NULL) return dist_fail(DIST_INTERNAL, "another thread may use the work");
   }
-  dist_status status = dist_barrier(replica, NULL);
+  dist_status status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK && id != 0) status = issue_sum(replica, &s, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT); /* once more: it has ended */
@@ -317,9 +318,8 @@ typedef struct leftover {
 static dist_status leave_a_handle(dist_replica *replica, void *user_data) {
   leftover *l = user_data;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &l->works[dist_replica_id(replica)];
   options.group = l->group;
-  return dist_barrier(replica, &options);
+  return dist_barrier(replica, &options, &l->works[dist_replica_id(replica)]);
 }
 
 static void strategies_and_groups_outlive_their_works(void **state) {
@@ -351,10 +351,9 @@ static dist_status wait_for_a_late_member(dist_replica *replica, void *user_data
   dist_tensor t = {&value, DIST_F32, 0, NULL, NULL};
   dist_work *work = NULL;
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &work;
   const int late = dist_replica_id(replica) == 1;
   while (late && atomic_load(&has_waited) == 0) sched_yield();
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options, &work);
   if (status != DIST_OK) return status;
   size_t index = 9;
   int32_t ended = 1;

@@ -77,14 +77,15 @@ static int64_t scene_clock(void *user_data) {
 
 static dist_status issue(dist_replica *replica, int32_t id, int planned, int spoilt, dist_work **out_work) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = out_work, options.planned = planned, options.bytes_per_pack = planned;
+  options.planned = planned, options.bytes_per_pack = planned;
   options.tag = spoilt && s.what == OTHER_TAG ? "other" : "mine";
   if (s.what == LATE) options.timeout_ns = 5000000000;
   dist_tensor *list = s.tensors[id];
   if (spoilt && s.what == OTHER_LENGTH) s.lengths[id]--;
-  if (spoilt && s.what == OTHER_COLLECTIVE) return dist_broadcast(replica, 0, list, list, 2, &options);
+  if (spoilt && s.what == OTHER_COLLECTIVE)
+    return dist_broadcast(replica, 0, list, list, 2, &options, out_work);
   const dist_reduce_op op = spoilt && s.what == OTHER_OP ? DIST_REDUCE_MAX : DIST_REDUCE_SUM;
-  return dist_all_reduce(replica, op, list, list, 2, &options);
+  return dist_all_reduce(replica, op, list, list, 2, &options, out_work);
 }
 
 static dist_status begin(dist_replica *replica, int32_t id, int spoilt) {
@@ -99,9 +100,9 @@ static dist_status misbehave(dist_replica *replica, int32_t id) {
   switch (s.what) {
     case LEAVES: return DIST_OK;
     case FAILS: return dist_fail(DIST_DATA_LOSS, "no rows");
-    case BLOCKS: return dist_barrier(replica, NULL);
+    case BLOCKS: return dist_barrier(replica, NULL, NULL);
     case OTHER_ORDER:
-      status = dist_barrier(replica, NULL);
+      status = dist_barrier(replica, NULL, NULL);
       return status == DIST_OK ? begin(replica, id, 0) : status;
     case PLANS: {
       dist_work *plan = NULL;
@@ -147,7 +148,7 @@ static dist_status act(dist_replica *replica, void *user_data) {
     while (id == LAST && s.what == FAILS_UNDER_WAY && !atomic_load(&s.failed)) sched_yield();
     status = begin(replica, id, 0);
     if (status == DIST_OK) status = end(id);
-    if (status == DIST_OK && s.what == OTHER_ORDER) status = dist_barrier(replica, NULL);
+    if (status == DIST_OK && s.what == OTHER_ORDER) status = dist_barrier(replica, NULL, NULL);
   }
   read_report(&s.reports[id]);
   s.statuses[id] = status;
@@ -167,10 +168,9 @@ static dist_status slide(dist_replica *replica, void *user_data) {
   for (int k = 0; k < MANY && status == DIST_OK; k++) {
     dist_work *work = NULL;
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-    options.out_work = &work;
     length = k % 3 == 0 ? 20000 : k % 4;
     for (int64_t i = 0; i < length; i++) data[i] = id + k;
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &work);
     if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
     dist_work_destroy(work);
     for (int64_t i = 0; i < length && status == DIST_OK; i++)
@@ -260,8 +260,7 @@ static dist_status cancel_somewhere(dist_replica *replica, void *user_data) {
   dist_status status = DIST_OK;
   for (int k = 0; k < MANY && status == DIST_OK; k++) {
     dist_tensor tensor = vector_of(data + k * length, DIST_F32, &length);
-    options.out_work = &works[k];
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &works[k]);
   }
   if (id == c->who && status == DIST_OK) {
     for (int turn = 0; turn < c->turns; turn++) sched_yield();
@@ -331,13 +330,14 @@ static dist_status use_memory(dist_replica *replica, void *user_data) {
   list[2].data = data + 2, parameters[2].data = data + 304;
   dist_work *works[3] = {NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &works[0], options.tag = "memory";
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, N, &options);
-  options.out_work = &works[1], options.group = group;
-  if (status == DIST_OK) status = dist_barrier(replica, &options);
+  options.tag = "memory";
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, N, &options, &works[0]);
+  options.group = group;
+  if (status == DIST_OK) status = dist_barrier(replica, &options, &works[1]);
   if (status == DIST_OK) status = end_works(works, 2, FIRST_FIRST);
-  options.out_work = &works[2], options.planned = 1, options.bytes_per_pack = 8;
-  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, N, &options);
+  options.planned = 1, options.bytes_per_pack = 8;
+  if (status == DIST_OK)
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, N, &options, &works[2]);
   for (int round = 0; round < 2 && status == DIST_OK; round++) {
     status = dist_work_start(works[2]);
     if (status == DIST_OK) status = dist_work_wait(works[2], DIST_NO_TIMEOUT);
@@ -345,7 +345,7 @@ static dist_status use_memory(dist_replica *replica, void *user_data) {
   dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
   apply.kind = DIST_APPLY_SGD, apply.clip_norm = 1;
   if (status == DIST_OK)
-    status = dist_reduce_apply(replica, DIST_REDUCE_MEAN, list, parameters, N, &apply, NULL);
+    status = dist_reduce_apply(replica, DIST_REDUCE_MEAN, list, parameters, N, &apply, NULL, NULL);
   for (int k = 0; k < 3; k++) dist_work_destroy(works[k]);
   free(data);
   return status;
@@ -413,10 +413,9 @@ static dist_strategy *ticking_strategy(int32_t threads) {
 
 static dist_status begin_sum(dist_replica *replica, float *number, int64_t timeout_ns, dist_work **out_work) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = out_work;
   options.timeout_ns = timeout_ns;
   const dist_tensor tensor = {number, DIST_F32, 0, NULL, NULL};
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, out_work);
 }
 
 static dist_status wait_in_pieces(dist_replica *replica, void *user_data) {
@@ -477,7 +476,7 @@ static dist_status wait_on_and_off(dist_replica *replica, void *user_data) {
   dist_status status = DIST_OK;
   if (dist_replica_id(replica) == 1) {
     atomic_store(&is_at_barrier, 1);
-    status = dist_barrier(replica, NULL);
+    status = dist_barrier(replica, NULL, NULL);
     if (status == DIST_OK) status = begin_sum(replica, &number, 0, &work);
     return status == DIST_OK ? wait_and_destroy(&work) : status;
   }
@@ -487,7 +486,7 @@ static dist_status wait_on_and_off(dist_replica *replica, void *user_data) {
     const dist_status waited = dist_work_wait(work, 5000000);
     if (waited != DIST_DEADLINE_EXCEEDED) status = waited;
   }
-  if (status == DIST_OK) status = dist_barrier(replica, NULL);
+  if (status == DIST_OK) status = dist_barrier(replica, NULL, NULL);
   if (status == DIST_OK) return wait_and_destroy(&work);
   dist_work_destroy(work);
   return status;

@@ -37,34 +37,38 @@ static dist_status issue_one(dist_replica *replica, side *s, int k, int planned)
   const int rooted = me == root;
   dist_tensor in = vector_of(s->in[k], DIST_I32, &all), out = vector_of(s->out[k], DIST_I32, &all);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.out_work = &s->works[k], options.planned = planned, options.timeout_ns = q.timeout_ns;
+  options.planned = planned, options.timeout_ns = q.timeout_ns;
   options.cancel = q.cancel;
   options.tag = q.misfit && me == n - 1 ? "another" : "mine";
   /* As of `exchanged`.
      @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
   switch (q.collective) {
-    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
+    case DIST_COLLECTIVE_ALL_REDUCE:
+      return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, &s->works[k]);
     case DIST_COLLECTIVE_REDUCE:
-      return dist_reduce_to_root(replica, DIST_REDUCE_SUM, root, &in, rooted ? &out : NULL, 1, &options);
+      return dist_reduce_to_root(replica, DIST_REDUCE_SUM, root, &in, rooted ? &out : NULL, 1, &options,
+                                 &s->works[k]);
     case DIST_COLLECTIVE_BROADCAST:
-      return dist_broadcast(replica, root, rooted ? &in : NULL, &out, 1, &options);
+      return dist_broadcast(replica, root, rooted ? &in : NULL, &out, 1, &options, &s->works[k]);
     case DIST_COLLECTIVE_REDUCE_SCATTER:
       out.shape = &one;
-      return dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
+      return dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, &s->works[k]);
     case DIST_COLLECTIVE_SCATTER:
       out.shape = &one;
-      return dist_scatter_from_root(replica, root, rooted ? &in : NULL, &out, 1, &options);
-    case DIST_COLLECTIVE_ALL_GATHER: in.shape = &one; return dist_all_gather(replica, &in, &out, 1, &options);
+      return dist_scatter_from_root(replica, root, rooted ? &in : NULL, &out, 1, &options, &s->works[k]);
+    case DIST_COLLECTIVE_ALL_GATHER:
+      in.shape = &one;
+      return dist_all_gather(replica, &in, &out, 1, &options, &s->works[k]);
     case DIST_COLLECTIVE_GATHER:
       in.shape = &one;
-      return dist_gather_to_root(replica, root, &in, rooted ? &out : NULL, 1, &options);
-    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica, &in, &out, 1, &options);
+      return dist_gather_to_root(replica, root, &in, rooted ? &out : NULL, 1, &options, &s->works[k]);
+    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica, &in, &out, 1, &options, &s->works[k]);
     case DIST_COLLECTIVE_SCAN:
-      return dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, &options);
+      return dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, &options, &s->works[k]);
     case DIST_COLLECTIVE_PERMUTE:
-      return dist_permute(replica, (me + 1) % n, (me + n - 1) % n, &in, &out, 1, &options);
+      return dist_permute(replica, (me + 1) % n, (me + n - 1) % n, &in, &out, 1, &options, &s->works[k]);
     case DIST_COLLECTIVE_BARRIER:
-    default: return dist_barrier(replica, &options);
+    default: return dist_barrier(replica, &options, &s->works[k]);
   }
 }
 
@@ -237,7 +241,7 @@ static dist_status make_trouble(dist_replica *replica, side *s) {
   await(&q.issued, (n - 1) * LEAST);
   switch (trouble) {
     case STAYS_AWAY: await(&q.gone, n - 1); return DIST_OK;
-    case BLOCKS_INSTEAD: return dist_barrier(replica, NULL);
+    case BLOCKS_INSTEAD: return dist_barrier(replica, NULL, NULL);
     case CANCELS: return dist_strategy_cancel(dist_replica_strategy(replica));
     case SIGNALS: return dist_cancel_signal(q.cancel, "enough of it");
     case MISFITS: return issue_one(replica, s, 0, 0);
@@ -363,8 +367,8 @@ static dist_status issue_lists(dist_replica *replica, void *user_data) {
       list[t] = vector_of(&data[k][t], DIST_I32, &one);
     }
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-    options.out_work = &works[k], options.group = group;
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, q.tensors, &options);
+    options.group = group;
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, q.tensors, &options, &works[k]);
     if (status != DIST_OK) atomic_store(&q.failed, 1);
     if (!is_late(me, n)) atomic_fetch_add(&q.issued, 1);
   }
@@ -483,7 +487,8 @@ static void a_bound_below_zero(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   dist_strategy *strategy = NULL;
   options.async_bytes = -1;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "async_bytes is -1");
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
+               "async_bytes is -1");
   options.async_bytes = INT64_MAX;
   assert_ok(dist_strategy_create(&options, &strategy));
   assert_ok(dist_strategy_destroy(strategy));

@@ -41,7 +41,7 @@ static inline dist_status issue_exchange(dist_replica *replica, const exchange *
   brief_call *c = malloc(sizeof *c);
   prepare_call(e, me, &c->call);
   make_brief(c);
-  c->call.options.out_work = out_work;
+  c->call.out_work = out_work;
   c->call.options.planned = planned;
   c->call.options.bytes_per_pack = bytes_per_pack;
   const dist_status status = make_call(replica, &c->call);

@@ -37,8 +37,8 @@ static inline dist_status add(dist_replica *replica, void *user_data) {
   int32_t flag = me == 0 ? now->told : 0;
   dist_tensor all = {numbers, DIST_I32, 1, shape, NULL};
   dist_tensor one = {&flag, DIST_I32, 0, NULL, NULL};
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &all, &all, 1, NULL));
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &one, &one, 1, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &all, &all, 1, NULL, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &one, &one, 1, NULL, NULL));
   for (int i = 0; i < NUMBERS; ++i) {
     if (numbers[i] != n * (n + 1) / 2 * (i + now->number)) return dist_fail(DIST_DATA_LOSS, "a wrong sum");
   }

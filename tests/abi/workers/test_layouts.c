@@ -127,7 +127,7 @@ typedef struct batch {
 static dist_status play_batch(dist_replica *replica, void *user_data) {
   const batch *all = user_data;
   for (size_t k = 0; k < all->n; ++k) (void)do_exchange(replica, &all->cases[k].e);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void begin_batch(dist_replica *replica, const batch *all, int planned, dist_work **works) {
@@ -136,7 +136,7 @@ static void begin_batch(dist_replica *replica, const batch *all, int planned, di
     exchange *e = &all->cases[k].e;
     call c;
     prepare_call(e, me, &c);
-    c.options.out_work = &works[k];
+    c.out_work = &works[k];
     c.options.planned = planned;
     e->statuses[me] = make_call(replica, &c);
     read_report(&e->reports[me]);
@@ -158,7 +158,7 @@ static dist_status play_batch_later(dist_replica *replica, void *user_data) {
     read_report(&e->reports[me]);
     dist_work_destroy(works[k]);
   }
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 /* All of them planned, and then all under way at once, twice. */
@@ -184,7 +184,7 @@ static dist_status play_batch_planned(dist_replica *replica, void *user_data) {
     }
   }
   for (size_t k = 0; k < all->n; ++k) dist_work_destroy(works[k]);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void clear_outputs(const batch *all) {

@@ -41,7 +41,7 @@ static dist_status play_deal(dist_replica *replica, void *user_data) {
   options.contributions = n;
   options.numerics = d->numerics;
   options.weights = d->weighted ? weights : NULL;
-  return dist_all_reduce(replica, d->op, in, &out, 1, &options);
+  return dist_all_reduce(replica, d->op, in, &out, 1, &options, NULL);
 }
 
 /* Each of `replicas` gets one at least. REPRODUCIBLE sums do not know who brings which. */
@@ -128,11 +128,12 @@ static dist_status play_sixteen(dist_replica *replica, void *user_data) {
         case 1:
         case 2:
           options.numerics = step;
-          status = dist_all_reduce(replica, DIST_REDUCE_MEAN, &in, &out, 1, &options);
+          status = dist_all_reduce(replica, DIST_REDUCE_MEAN, &in, &out, 1, &options, NULL);
           break;
-        case 3: status = dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, &options); break;
-        case 4: status = dist_all_gather(replica, &in, &out, 1, &options); break;
-        default: status = dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, &options);
+        case 3: status = dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, NULL); break;
+        case 4: status = dist_all_gather(replica, &in, &out, 1, &options, NULL); break;
+        default:
+          status = dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, &options, NULL);
       }
     }
   }

@@ -17,14 +17,14 @@ static dist_status add(dist_replica *replica, void *user_data) {
   dist_tensor tensor = {value, DIST_F32, 0, NULL, NULL};
   *value = (float)(1 + dist_replica_id(replica));
   for (int i = 0; i < 200; ++i) {
-    const dist_status status = dist_all_reduce(replica, DIST_REDUCE_MEAN, &tensor, &tensor, 1, NULL);
+    const dist_status status = dist_all_reduce(replica, DIST_REDUCE_MEAN, &tensor, &tensor, 1, NULL, NULL);
     if (status != DIST_OK) return status;
   }
   static float many[300000];
   const int64_t shape[] = {300000};
   dist_tensor large = {many, DIST_F32, 1, shape, NULL};
   for (int i = 0; i < 300000; ++i) many[i] = *value;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &large, &large, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &large, &large, 1, NULL, NULL);
 }
 
 static void print(const char *text, size_t size, void *user_data) {

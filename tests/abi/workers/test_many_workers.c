@@ -35,27 +35,26 @@ static dist_status compute(dist_replica *replica, void *user_data) {
   dist_tensor to = {out, DIST_F32, 1, &length, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   for (options.numerics = DIST_NUMERICS_ORDERED; options.numerics <= DIST_NUMERICS_TREE; ++options.numerics) {
-    TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options));
+    TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options, NULL));
     see(digest, out, sizeof out);
   }
   options.numerics = DIST_NUMERICS_ORDERED;
   const double weight = 1 + me % 4;
   options.weights = &weight;
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &from, &to, 1, &options));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &from, &to, 1, &options, NULL));
   see(digest, out, sizeof out);
   options.weights = NULL;
   int32_t own = me * 3, ids[MOST_REPLICAS];
   const dist_tensor id = {&own, DIST_I32, 1, &one, NULL};
   dist_tensor gathered = {ids, DIST_I32, 1, &all, NULL}, other = {ids, DIST_I32, 1, &one, NULL};
-  TRY(dist_all_gather(replica, &id, &gathered, 1, NULL));
+  TRY(dist_all_gather(replica, &id, &gathered, 1, NULL, NULL));
   see(digest, ids, (size_t)replicas * sizeof *ids);
-  TRY(dist_permute(replica, (me + 1) % replicas, (me + replicas - 1) % replicas, &id, &other, 1, NULL));
+  TRY(dist_permute(replica, (me + 1) % replicas, (me + replicas - 1) % replicas, &id, &other, 1, NULL, NULL));
   see(digest, ids, sizeof *ids);
-  TRY(dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_EXCLUSIVE, &from, &to, 1, NULL));
+  TRY(dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_EXCLUSIVE, &from, &to, 1, NULL, NULL));
   see(digest, out, sizeof out);
   dist_work *work = NULL;
-  options.out_work = &work;
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &from, &to, 1, &options));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &from, &to, 1, &options, &work));
   const dist_status status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   see(digest, out, sizeof out);
@@ -168,9 +167,9 @@ static dist_status fail_on_one(dist_replica *replica, void *user_data) {
   (void)user_data;
   float value = 1;
   dist_tensor t = {&value, DIST_F32, 0, NULL, NULL};
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL, NULL));
   if (dist_replica_id(replica) == WORKERS - 3) return dist_fail(DIST_DATA_LOSS, "no more rows");
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL, NULL);
 }
 
 static void all_of_many_workers_name_the_one_that_fails(void **state) {

@@ -45,12 +45,11 @@ static dist_status collectives(dist_replica *replica, void *user_data) {
   for (int k = 0; k < 3; ++k) {
     dist_tensor from = {in, DIST_F32, 1, &sizes[k], NULL};
     dist_tensor to = {out, DIST_F32, 1, &sizes[k], NULL};
-    TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, NULL));
+    TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, NULL, NULL));
     see(digest, out, (size_t)sizes[k] * sizeof(float));
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
     dist_work *work = NULL;
-    options.out_work = &work;
-    TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &from, &to, 1, &options));
+    TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &from, &to, 1, &options, &work));
     TRY(dist_work_wait(work, DIST_NO_TIMEOUT));
     dist_work_destroy(work);
     see(digest, out, (size_t)sizes[k] * sizeof(float));
@@ -58,7 +57,7 @@ static dist_status collectives(dist_replica *replica, void *user_data) {
   float value = (float)me;
   dist_tensor scalar = {&value, DIST_F32, 0, NULL, NULL};
   for (int i = 0; i < 1000; ++i) {
-    TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &scalar, &scalar, 1, NULL));
+    TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &scalar, &scalar, 1, NULL, NULL));
     value += (float)me / (float)(1 + i);
   }
   see(digest, &value, sizeof value);
@@ -109,9 +108,9 @@ static dist_status take_part(dist_replica *replica, void *user_data) {
   const int64_t shape[] = {16 * 1024 * 1024};
   dist_tensor large = {many, DIST_F32, 1, shape, NULL};
   (void)user_data;
-  for (int i = 0; i < 3; ++i) TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &large, &large, 1, NULL));
+  for (int i = 0; i < 3; ++i) TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &large, &large, 1, NULL, NULL));
   if (dist_replica_id(replica) != 1)
-    return dist_all_reduce(replica, DIST_REDUCE_SUM, &large, &large, 1, NULL);
+    return dist_all_reduce(replica, DIST_REDUCE_SUM, &large, &large, 1, NULL, NULL);
   if (strcmp(fault, "killed") == 0) raise(SIGKILL);
   return dist_fail(DIST_DATA_LOSS, "no more rows");
 }
@@ -119,7 +118,7 @@ static dist_status take_part(dist_replica *replica, void *user_data) {
 static dist_status add(dist_replica *replica, void *user_data) {
   float value = 1;
   dist_tensor scalar = {&value, DIST_F32, 0, NULL, NULL};
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &scalar, &scalar, 1, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &scalar, &scalar, 1, NULL, NULL));
   *(float *)user_data = value;
   return DIST_OK;
 }

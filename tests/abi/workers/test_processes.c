@@ -36,26 +36,25 @@ static dist_status collectives(dist_replica *replica, void *user_data) {
   dist_tensor from = {in, DIST_F32, 1, shape, NULL};
   dist_tensor to = {out, DIST_F32, 1, shape, NULL};
   dist_tensor joined = {all, DIST_F32, 1, whole, NULL};
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, NULL, NULL));
   see(digest, out, sizeof out);
-  TRY(dist_all_gather(replica, &from, &joined, 1, NULL));
+  TRY(dist_all_gather(replica, &from, &joined, 1, NULL, NULL));
   see(digest, all, (size_t)whole[0] * sizeof(float));
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   dist_work *work = NULL;
-  options.out_work = &work;
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &from, &to, 1, &options));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MEAN, &from, &to, 1, &options, &work));
   TRY(dist_work_wait(work, DIST_NO_TIMEOUT));
   dist_work_destroy(work);
   see(digest, out, sizeof out);
   options.planned = 1;
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &from, &to, 1, &options));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &from, &to, 1, &options, &work));
   for (int round = 0; round < 3; ++round) {
     TRY(dist_work_start(work));
     TRY(dist_work_wait(work, DIST_NO_TIMEOUT));
     see(digest, out, sizeof out);
   }
   dist_work_destroy(work);
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 /* Runs, a variable with the chief's initial value, a reduction from outside, and two strategies one after the other. */
@@ -129,14 +128,14 @@ static dist_status take_part(dist_replica *replica, void *user_data) {
   float value = 1;
   double other = 1;
   dist_tensor t = {&value, DIST_F32, 0, NULL, NULL};
-  for (int i = 0; i < 100; ++i) TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL));
+  for (int i = 0; i < 100; ++i) TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL, NULL));
   if (own_number == 1 && dist_replica_id(replica) % REPLICAS == 0) {
     if (strcmp(fault, "killed") == 0) raise(SIGKILL);
     if (strcmp(fault, "stopped") == 0 || strcmp(fault, "paused") == 0) raise(SIGSTOP);
     if (strcmp(fault, "fails") == 0) return dist_fail(DIST_DATA_LOSS, "no more rows");
   }
   if (own_number == 1 && strcmp(fault, "dtype") == 0) t = (dist_tensor){&other, DIST_F64, 0, NULL, NULL};
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL, NULL);
 }
 
 static int play_fault(void) {
@@ -211,7 +210,7 @@ static void say(const char *words) {
 
 static dist_status meet_again(dist_replica *replica, void *user_data) {
   (void)user_data;
-  TRY(dist_barrier(replica, NULL));
+  TRY(dist_barrier(replica, NULL, NULL));
   char byte;
   say("met\n");
   if (own_number == 1 && read(STDIN_FILENO, &byte, 1) != 1) return DIST_INTERNAL;
@@ -221,7 +220,7 @@ static dist_status meet_again(dist_replica *replica, void *user_data) {
   dist_tensor out = {&value, DIST_F32, 0, NULL, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   if (own_number == 0) options.timeout_ns = PATIENCE_S * INT64_C(1000000000);
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &out, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &out, 1, &options, NULL);
 }
 
 static int play_again_after_a_stop(void) {
@@ -284,9 +283,9 @@ static dist_status sum_once(dist_replica *replica, void *user_data) {
   const float one = 1;
   const dist_tensor in = {(void *)&one, DIST_F32, 0, NULL, NULL};
   dist_tensor out = {user_data, DIST_F32, 0, NULL, NULL};
-  TRY(dist_barrier(replica, NULL));
+  TRY(dist_barrier(replica, NULL, NULL));
   if (own_number == 1 && getenv("DIST_RESTART") == NULL) raise(SIGKILL);
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, NULL, NULL);
 }
 
 /* Whoever loses a worker makes a new strategy, which waits for the one that is started again. */

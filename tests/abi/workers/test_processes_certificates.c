@@ -16,7 +16,7 @@ const char *__lsan_default_suppressions(void) { return "leak:libcrypto.so\nleak:
 
 static dist_status nothing(dist_replica *replica, void *user_data) {
   (void)user_data;
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static dist_status create(int64_t timeout_s, dist_strategy **out) {

@@ -21,7 +21,7 @@ static dist_status sum(dist_replica *replica, void *user_data) {
   const int odd = *(const int *)user_data && dist_replica_id(replica) % 2 == 1;
   const dist_tensor t = {value, DIST_F64, odd, shape, NULL};
   dist_tensor out = {value, DIST_F64, odd, shape, NULL};
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &out, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &out, 1, NULL, NULL);
 }
 
 /* ---- The workers ---- */

@@ -23,7 +23,7 @@ enum { WORKERS = 2, UNKNOWN_FOR = 3 };
 
 static dist_status meet(dist_replica *replica, void *user_data) {
   (void)user_data;
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static int play(void) {

@@ -45,7 +45,7 @@ static dist_status take_step(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.contributions = mine;
   options.numerics = DIST_NUMERICS_REPRODUCIBLE;
-  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, in, &sum, 1, &options));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_SUM, in, &sum, 1, &options, NULL));
   for (int i = 0; i < ELEMENTS; ++i) next[i] = t->at[i] - 0.25F * next[i];
   TRY(dist_replica_assign(replica, t->weights, DIST_ASSIGN, &sum, NULL));
   float done = t->now + 1;
@@ -55,7 +55,7 @@ static dist_status take_step(dist_replica *replica, void *user_data) {
 
 static dist_status nothing(dist_replica *replica, void *user_data) {
   (void)user_data;
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static dist_status make_variable(training *t, const char *name, const dist_tensor *initial,
@@ -117,7 +117,7 @@ static int32_t rounds_done;
 static dist_status find_round(dist_replica *replica, void *user_data) {
   int32_t round = rounds_allowed;
   dist_tensor tensor = {&round, DIST_I32, 0, NULL, NULL};
-  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &tensor, &tensor, 1, NULL));
+  TRY(dist_all_reduce(replica, DIST_REDUCE_MAX, &tensor, &tensor, 1, NULL, NULL));
   /* All replicas of the worker write the same. */
   __atomic_store_n((int32_t *)user_data, round, __ATOMIC_RELAXED);
   return DIST_OK;

@@ -10,7 +10,7 @@
 
 static dist_status nothing(dist_replica *replica, void *user_data) {
   (void)user_data;
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static void say(const char *what, dist_status status) {

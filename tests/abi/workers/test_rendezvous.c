@@ -36,7 +36,7 @@ static dist_status add(dist_replica *replica, void *user_data) {
   (void)user_data;
   int32_t one = 1;
   dist_tensor value = {&one, DIST_I32, 0, NULL, NULL};
-  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &value, &value, 1, NULL);
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &value, &value, 1, NULL, NULL);
   if (status != DIST_OK) return status;
   return one == dist_replica_num_replicas(replica) ? DIST_OK : dist_fail(DIST_DATA_LOSS, "a wrong sum");
 }

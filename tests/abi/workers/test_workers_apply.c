@@ -43,14 +43,14 @@ static dist_status take_steps(dist_replica *replica, void *user_data) {
   apply.states = states;
   apply.num_states = 1;
   apply.clip_norm = 0.5;
-  apply.out_norm = &out->norms[rank];
   dist_status status = DIST_OK;
   for (int step = 0; step < 3 && status == DIST_OK; ++step) {
     for (int j = 0; j < 3; ++j) {
       for (int i = 0; i < SIZE; ++i) gradients[j][i] = element(rank + j, i + step) - 0.1f;
     }
     if (step == 2) apply.clip_norm = 0;
-    status = dist_reduce_apply(replica, DIST_REDUCE_MEAN, lists, parameters, 2, &apply, &options);
+    status = dist_reduce_apply(replica, DIST_REDUCE_MEAN, lists, parameters, 2, &apply, &options,
+                               &out->norms[rank]);
   }
   return status;
 }
@@ -100,7 +100,7 @@ static dist_status step_by_callback(dist_replica *replica, void *user_data) {
   dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
   apply.kind = DIST_APPLY_CALLBACK;
   apply.fn = add_block;
-  return dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &parameter, 1, &apply, NULL);
+  return dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &parameter, 1, &apply, NULL, NULL);
 }
 
 static dist_status run_callback(dist_strategy *strategy, int worker, void *user_data) {

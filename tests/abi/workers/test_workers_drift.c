@@ -21,14 +21,14 @@ static dist_variable *make_variable(dist_strategy *strategy, const char *name, i
   return dist_variable_create(strategy, &initial, &options, &variable) == DIST_OK ? variable : NULL;
 }
 
-static dist_status check_merged(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                                void *user_data) {
-  (void)args, (void)out_result;
+static dist_status check_merged(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                                dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)kwargs;
   return dist_variable_check_drift(strategy, user_data, NULL);
 }
 
 static dist_status merge_and_check(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, check_merged, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, check_merged, user_data, NULL, NULL, NULL, NULL);
 }
 
 static dist_status check_inside_a_merge(dist_strategy *strategy, int worker, void *user_data) {

@@ -60,7 +60,7 @@ static dist_status add_one(dist_replica *replica, const dist_group *group, dist_
   dist_tensor t = {&mine, DIST_I64, 0, NULL, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = group, options.timeout_ns = timeout_ns, options.tag = "apart";
-  return dist_all_reduce(replica, op, &t, &t, 1, &options);
+  return dist_all_reduce(replica, op, &t, &t, 1, &options, NULL);
 }
 
 static dist_status keep(scene *s, dist_replica *replica, dist_status status) {

@@ -71,7 +71,7 @@ static dist_status play(dist_replica *replica, void *user_data) {
     call c;
     prepare_call(&p->steps[k], me, &c);
     c.options.group = group;
-    c.options.out_work = p->way == BLOCKING ? NULL : &works[k];
+    c.out_work = p->way == BLOCKING ? NULL : &works[k];
     c.options.planned = p->way == PLANNED;
     status = make_call(replica, &c);
   }
@@ -205,7 +205,7 @@ static dist_status add_odd(dist_replica *replica, void *user_data) {
   dist_tensor out = {&c->sums[id], DIST_I64, 0, NULL, NULL};
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = c->odd[id / 16];
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, NULL);
 }
 
 static dist_status destroy_odd(dist_strategy *strategy, int worker, void *user_data) {
@@ -274,7 +274,7 @@ static dist_status disagree(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.group = n->group->of[worker_of(n->all, id)];
   options.tag = id == n->group->ids[0] ? "mine" : "theirs";
-  const dist_status status = dist_barrier(replica, &options);
+  const dist_status status = dist_barrier(replica, &options, NULL);
   dist_error_info info = DIST_ERROR_INFO_INIT;
   n->found[id] = status != DIST_OK && dist_last_error_info(&info) == DIST_OK ? info.group : -1;
   return status;
@@ -384,9 +384,8 @@ static dist_status begin_works(dist_replica *replica, void *user_data) {
   for (int k = 0; k < 2; ++k) {
     dist_work *work = NULL;
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-    options.out_work = &work;
     options.group = groups[k]->of[worker_of(b->all, id)];
-    dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
+    dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, &work);
     if (status == DIST_OK) status = dist_work_wait(work, -1);
     if (work != NULL) dist_work_destroy(work);
     b->statuses[k][id] = status;

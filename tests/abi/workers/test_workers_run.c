@@ -27,7 +27,7 @@ static dist_status add_up(dist_replica *replica, void *user_data) {
   const dist_tensor in = {mine, DIST_F32, 1, shape, NULL};
   dist_tensor sum = {out->all[rank], DIST_F32, 1, shape, NULL};
   out->counts[rank] = dist_replica_num_replicas(replica);
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &sum, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &sum, 1, NULL, NULL);
 }
 
 static dist_status run_it(dist_strategy *strategy, int worker, void *user_data) {
@@ -244,7 +244,7 @@ static dist_status find_largest(dist_replica *replica, void *user_data) {
   sums *out = user_data;
   int64_t shape[] = {SIZE};
   dist_tensor t = {out->all[dist_replica_id(replica)], DIST_F32, 1, shape, NULL};
-  return dist_all_reduce(replica, DIST_REDUCE_MAX, &t, &t, 1, NULL);
+  return dist_all_reduce(replica, DIST_REDUCE_MAX, &t, &t, 1, NULL, NULL);
 }
 
 static void trouble_is_told_to_all_and_passes(void **state) {
@@ -423,7 +423,8 @@ static void what_does_not_fit_is_refused(void **state) {
   options_worker.replicas_of_workers = NULL;
   options_worker.num_workers = 0;
   options_worker.staging_bytes = -1;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "staging_bytes is -1");
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
+               "staging_bytes is -1");
   options_worker.staging_bytes = 0;
   options_worker.num_workers = 2;
   assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
@@ -505,14 +506,14 @@ static void what_one_process_alone_has_is_refused(void **state) {
   dist_network_destroy(all.network);
 }
 
-static dist_status run_again(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                             void *user_data) {
-  (void)args, (void)out_result, (void)user_data;
+static dist_status run_again(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)args, (void)out_result, (void)user_data, (void)kwargs;
   return dist_run(strategy, return_at_once, NULL, NULL);
 }
 
 static dist_status merge_a_run(dist_replica *replica, void *user_data) {
-  return dist_merge_call(replica, run_again, user_data, NULL, NULL, NULL);
+  return dist_merge_call(replica, run_again, user_data, NULL, NULL, NULL, NULL);
 }
 
 static dist_status run_a_merge(dist_strategy *strategy, int worker, void *user_data) {

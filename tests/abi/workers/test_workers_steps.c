@@ -252,8 +252,9 @@ typedef struct merging {
   int64_t n;
 } merging;
 
-static dist_status take_merged(dist_strategy *strategy, dist_value *args, dist_value **out, void *user_data) {
-  (void)strategy, (void)args, (void)out;
+static dist_status take_merged(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                               dist_value **out, void *user_data) {
+  (void)strategy, (void)args, (void)out, (void)kwargs;
   merging *const self = user_data;
   dist_value *batch = NULL;
   rows got = {0};
@@ -269,7 +270,7 @@ static dist_status take_inside(dist_replica *replica, void *user_data) {
   dist_value *batch = NULL;
   self->inside = dist_iterator_next(self->iterator, &batch);
   dist_value *result = NULL;
-  const dist_status status = dist_merge_call(replica, take_merged, self, NULL, NULL, &result);
+  const dist_status status = dist_merge_call(replica, take_merged, self, NULL, NULL, NULL, &result);
   dist_value_release(result);
   return status;
 }

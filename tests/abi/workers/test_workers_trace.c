@@ -80,7 +80,7 @@ static dist_status with_one_late(dist_replica *replica, void *user_data) {
     const dist_tensor tensor = vector_of(buffers[me], DIST_F32, &length);
     dist_tensor out = tensor;
     if (me == late->replica) come_last(late, i + 1);
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &out, 1, &options, NULL);
   }
   return status;
 }
@@ -188,7 +188,7 @@ static void pages_of_workers_can_be_told_apart(void **state) {
 static dist_status fail_on_one(dist_replica *replica, void *user_data) {
   (void)user_data;
   if (dist_replica_id(replica) == 3) return dist_fail(DIST_DATA_LOSS, "as planned");
-  return dist_barrier(replica, NULL);
+  return dist_barrier(replica, NULL, NULL);
 }
 
 static dist_status part_of_a_trace(dist_strategy *strategy, int worker, void *user_data) {

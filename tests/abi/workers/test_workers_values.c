@@ -229,9 +229,9 @@ static dist_status use_metric(const program *p) {
 
 /* ---- A value of every replica, and what a merge function does with it ---- */
 
-static dist_status reduce_here(dist_strategy *strategy, dist_value *args, dist_value **out_result,
-                               void *user_data) {
-  (void)user_data;
+static dist_status reduce_here(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
+                               dist_value **out_result, void *user_data) {
+  (void)user_data, (void)kwargs;
   return dist_reduce(strategy, DIST_REDUCE_SUM, dist_value_item(args, 0), NULL, 0, out_result);
 }
 
@@ -249,7 +249,7 @@ static dist_status merge_and_note(dist_replica *replica, void *user_data) {
   dist_value *result = NULL;
   dist_status status = dist_value_create_tensor(to->strategy, &tensor, &item);
   if (status == DIST_OK) status = dist_value_create_list(to->strategy, &item, 1, &args);
-  if (status == DIST_OK) status = dist_merge_call(replica, reduce_here, to, args, NULL, &result);
+  if (status == DIST_OK) status = dist_merge_call(replica, reduce_here, to, args, NULL, NULL, &result);
   dist_tensor sum;
   if (status == DIST_OK) status = dist_value_tensor(result, &sum);
   if (status == DIST_OK) memcpy(&to->sums[dist_replica_id(replica)], sum.data, sizeof(float));

@@ -55,10 +55,9 @@ static dist_status plan_in_packs(dist_replica *replica, void *user_data) {
   for (int t = 0; t < TENSORS; ++t) tensors[t] = (dist_tensor){data[t], DIST_F32, 1, shape, NULL};
   dist_work *plan = NULL;
   dist_collective_options options = defaults;
-  options.out_work = &plan;
   options.planned = 1;
   options.bytes_per_pack = 3 * EACH * (int64_t)sizeof(float);
-  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, tensors, tensors, TENSORS, &options);
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, tensors, tensors, TENSORS, &options, &plan);
   for (int round = 0; round < 3 && status == DIST_OK; ++round) {
     for (size_t k = 0; k < TENSORS && status == DIST_OK; ++k) {
       const size_t t = (k * 7 + (size_t)me * 11 + (size_t)round) % TENSORS;
@@ -96,9 +95,8 @@ static dist_status have_many(dist_replica *replica, void *user_data) {
     for (int i = 0; i < 4; ++i) data[k][i] = me + k + i;
     dist_tensor t = {data[k], DIST_I32, 1, shape, NULL};
     dist_collective_options options = defaults;
-    options.out_work = &works[k];
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options);
-    if (status == DIST_OK && k % 100 == 50) status = dist_barrier(replica, NULL);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options, &works[k]);
+    if (status == DIST_OK && k % 100 == 50) status = dist_barrier(replica, NULL, NULL);
   }
   for (int k = MANY - 1; k >= 0 && status == DIST_OK; --k) {
     int32_t done = k % 2;
@@ -130,10 +128,9 @@ typedef struct computing {
 static dist_status begin_sum(dist_replica *replica, float *value, int64_t timeout_ns, dist_work **out) {
   dist_tensor t = {value, DIST_F32, 0, NULL, NULL};
   dist_collective_options options = defaults;
-  options.out_work = out;
   options.timeout_ns = timeout_ns;
   options.tag = "grads";
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options, out);
 }
 
 /* Replicas of worker 0 call nothing until those of worker 1 have their sums. */
@@ -186,11 +183,10 @@ static dist_status wait_for_sums(dist_replica *replica, void *user_data) {
     }
     dist_tensor t = {&values[k], DIST_F32, 0, NULL, NULL};
     dist_collective_options options = defaults;
-    options.out_work = &works[k];
     options.timeout_ns = given->timeout_ns;
     options.planned = 1;
     options.tag = "grads";
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, &options, &works[k]);
   }
   if (given->planned && dist_replica_id(replica) >= 2) {
     const dist_status left = status == DIST_OK ? given->fn(replica, user_data) : status;
@@ -231,8 +227,7 @@ static dist_status gather_instead(dist_replica *replica, void *user_data) {
   dist_tensor made = {out, DIST_F32, 1, four, NULL};
   dist_work *work = NULL;
   dist_collective_options options = defaults;
-  options.out_work = &work;
-  dist_status status = dist_all_gather(replica, &given, &made, 1, &options);
+  dist_status status = dist_all_gather(replica, &given, &made, 1, &options, &work);
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   return status;
@@ -258,7 +253,7 @@ static dist_status cancel_one(dist_replica *replica, void *user_data) {
   if (status == DIST_OK) status = dist_work_wait(work, DIST_NO_TIMEOUT);
   dist_work_destroy(work);
   if (status != DIST_OK) return status;
-  if (dist_replica_id(replica) == 2) return dist_barrier(replica, NULL);
+  if (dist_replica_id(replica) == 2) return dist_barrier(replica, NULL, NULL);
   work = NULL;
   status = begin_sum(replica, &value, 0, &work);
   if (status == DIST_OK) status = dist_work_cancel(work);
@@ -377,9 +372,8 @@ static dist_status plan_sum(dist_replica *replica, lasting *all) {
   const int32_t me = dist_replica_id(replica);
   dist_tensor tensor = {&all->data[me], DIST_F32, 0, NULL, NULL};
   dist_collective_options options = defaults;
-  options.out_work = &all->plans[me];
   options.planned = 1;
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options, &all->plans[me]);
 }
 
 static dist_status round_of_sum(dist_replica *replica, lasting *all) {
@@ -399,7 +393,7 @@ static dist_status plan_and_go(dist_replica *replica, void *user_data) {
 /* Worker 1 fails when nobody needs it any more. */
 static dist_status fail_late(dist_replica *replica, void *user_data) {
   TRY(round_of_sum(replica, user_data));
-  if (dist_replica_id(replica) == 2) return dist_barrier(replica, NULL);
+  if (dist_replica_id(replica) == 2) return dist_barrier(replica, NULL, NULL);
   return dist_replica_id(replica) == 3 ? dist_fail(DIST_INVALID_ARGUMENT, "late") : DIST_OK;
 }
 

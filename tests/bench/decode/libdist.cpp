@@ -18,7 +18,7 @@ dist_status decode(dist_replica* replica, void* user_data) {
   play(dist_replica_id(replica), *job.plan, *job.page, [&](Tensor& tensor) {
     const int64_t shape[] = {static_cast<int64_t>(kElements)};
     dist_tensor view{tensor.elements, DIST_BF16, 1, shape, nullptr};
-    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &view, &view, 1, nullptr);
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &view, &view, 1, nullptr, nullptr);
     return status == DIST_OK;
   });
   return status;

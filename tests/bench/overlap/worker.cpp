@@ -98,8 +98,7 @@ class Worker {
   static dist_status reduce(dist_replica* replica, const Bucket& bucket, dist_work** out_work) {
     dist_tensor tensor = {bucket.gradients.get(), DIST_F32, 1, &bucket.elements, nullptr};
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-    options.out_work = out_work;
-    return dist_all_reduce(replica, DIST_REDUCE_MEAN, &tensor, &tensor, 1, &options);
+    return dist_all_reduce(replica, DIST_REDUCE_MEAN, &tensor, &tensor, 1, &options, out_work);
   }
 
   void check() const {

@@ -128,22 +128,22 @@ dist_status compute(dist_replica* replica, void* user_data) {
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
     for (int32_t numerics = DIST_NUMERICS_ORDERED; numerics <= DIST_NUMERICS_TREE; ++numerics) {
       options.numerics = numerics;
-      const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options);
+      const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options, nullptr);
       if (status != DIST_OK) return status;
       if (out != nullptr) out->digests[3 * s + numerics] = digest_of(sum);
       if (is_worker && s == 0 && numerics == DIST_NUMERICS_ORDERED) out->first_us = now_us();
     }
     if (!is_worker) continue;
-    dist_status status = dist_barrier(replica, nullptr);
+    dist_status status = dist_barrier(replica, nullptr, nullptr);
     const double begin = now_us();
     for (int i = 0; i < program.rounds && status == DIST_OK; ++i)
-      status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, nullptr);
+      status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, nullptr, nullptr);
     out->us[s] = (now_us() - begin) / program.rounds;
     if (status != DIST_OK) return status;
     if (s == 0) out->small = holds();
     if (s == kNumSizes - 1) out->large = holds();
   }
-  return dist_barrier(replica, nullptr);
+  return dist_barrier(replica, nullptr, nullptr);
 }
 
 Page& page_at(int fd) {

@@ -62,10 +62,10 @@ class Libdist final : public Turns {
     const dist_tensor in = {mine.tensors_.in.data(), DIST_F32, 1, &length, nullptr};
     dist_tensor out = {mine.tensors_.out.data(), DIST_F32, 1, &length, nullptr};
     // The first one is no part of it: it brings all to the same place.
-    dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr);
+    dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr, nullptr);
     const double begin = now_us();
     for (int i = 0; i < mine.operations_ && status == DIST_OK; ++i)
-      status = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr);
+      status = dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, nullptr, nullptr);
     mine.us_ = (now_us() - begin) / mine.operations_;
     return status;
   }

@@ -19,7 +19,9 @@ dist_status call_replica(dist_replica* replica, dist_value* args, dist_value* kw
       [&] { *out_result = (*static_cast<const ReplicaFn*>(user_data))(replica, args, kwargs).release(); });
 }
 
-dist_status call_merge(dist_strategy* strategy, dist_value* args, dist_value** out_result, void* user_data) {
+dist_status call_merge(dist_strategy* strategy, dist_value* args, dist_value* kwargs, dist_value** out_result,
+                       void* user_data) {
+  (void)kwargs;
   return guarded([&] { *out_result = (*static_cast<const MergeFn*>(user_data))(strategy, args).release(); });
 }
 
@@ -77,7 +79,8 @@ Value run(dist_strategy* strategy, const ReplicaFn& fn, const Value& args, const
 Value merge_call(dist_replica* replica, const MergeFn& fn, const Value& args,
                  const dist_collective_options* options) {
   Value result;
-  check_call(dist_merge_call(replica, call_merge, pointer_to(fn), args.get(), options, result.out()));
+  check_call(
+      dist_merge_call(replica, call_merge, pointer_to(fn), args.get(), nullptr, options, result.out()));
   return result;
 }
 

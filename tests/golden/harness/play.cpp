@@ -48,7 +48,7 @@ class Player {
         float one = 1;
         const dist_tensor tensor{&one, DIST_F32, 0, nullptr, nullptr};
         check(dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, const_cast<dist_tensor*>(&tensor), 1,
-                              nullptr));
+                              nullptr, nullptr));
         const auto all = static_cast<float>(dist_replica_num_replicas(replica));
         if (one != all) raise(DIST_UNKNOWN, "all_reduce(SUM, 1.0) gives " + std::to_string(one));
         return {};

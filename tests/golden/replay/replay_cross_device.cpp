@@ -15,10 +15,10 @@ namespace {
 using CrossDevice = Handle<dist_cross_device, dist_cross_device_destroy>;
 
 // r = vals[0]; for v in vals[1:]: r = r * v
-void multiply(void* acc, const void* in, std::size_t count, dist_dtype, void*) {
+void multiply(void* acc, const void* in, int64_t count, dist_dtype, void*) {
   auto* const to = static_cast<float*>(acc);
   const auto* const from = static_cast<const float*>(in);
-  for (std::size_t i = 0; i < count; ++i) to[i] *= from[i];
+  for (int64_t i = 0; i < count; ++i) to[i] *= from[i];
 }
 
 int32_t number_after(std::string_view text, std::string_view prefix) {

@@ -38,20 +38,15 @@ void play_pipeline(Replay& replay) {
 
 // ---- Input options
 
-bool flag(std::string_view text) { return text == "True"; }
-
-// tf.distribute.InputOptions(...), each argument as text.
+// tf.distribute.InputOptions(...), each argument as text. Only libdist.tf has the two that have no effect.
 void set_input_options(const Json& given, dist_dataset_options* options) {
   for (const auto& member : given.GetObject()) {
     const std::string_view name = text_of(member.name);
     const std::string_view value = text_of(member.value);
-    if (name == "experimental_fetch_to_device") {
-      options->fetch_to_device = flag(value) ? 1 : -1;
-    } else if (name == "experimental_per_replica_buffer_size") {
+    if (name == "experimental_fetch_to_device" || name == "experimental_place_dataset_on_device") continue;
+    if (name == "experimental_per_replica_buffer_size") {
       const int buffered = std::stoi(std::string(value));
       options->prefetch = buffered == 0 ? -1 : buffered;
-    } else if (name == "experimental_place_dataset_on_device") {
-      options->place_dataset_on_device = flag(value) ? 1 : 0;
     } else if (name == "experimental_replication_mode") {
       const std::string mode(value.substr(value.find('.') + 1));
       check(dist_enum_from_name(DIST_ENUM_INPUT_MODE, mode.c_str(), &options->replication_mode));

@@ -27,7 +27,7 @@ std::optional<dist_communication_options> communication_of(const Json& kwargs) {
                                   &options.implementation));
       }
     } else if (key == "bytes_per_pack" && value.IsInt64()) {
-      options.bytes_per_pack = value.GetInt64();
+      options.bytes_per_pack = static_cast<size_t>(value.GetInt64());
     } else if (key == "timeout_seconds" && value.IsNumber()) {
       options.timeout_ns = std::llround(value.GetDouble() * 1e9);
       options.has_timeout = 1;
@@ -45,7 +45,7 @@ void record_communication(Replay& replay, const dist_communication_options& opti
   std::array<char, 256> text{};
   check(dist_communication_options_describe(&merged, text.data(), text.size()));
   const std::string_view printed(text.data());
-  replay.record("bytes_per_pack", replay.json(merged.bytes_per_pack));
+  replay.record("bytes_per_pack", replay.json(static_cast<int64_t>(merged.bytes_per_pack)));
   replay.record("timeout_seconds", merged.has_timeout == 0
                                        ? replay.null()
                                        : replay.json(static_cast<double>(merged.timeout_ns) / 1e9));
@@ -107,23 +107,20 @@ void replay_input_options(Replay& replay) {
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   for (const auto& [name, value] : replay.input("kwargs").GetObject()) {
     const std::string_view key = text_of(name);
-    if (key == "experimental_fetch_to_device") {
-      options.fetch_to_device = value.GetBool() ? 1 : -1;
-    } else if (key == "experimental_replication_mode") {
+    if (key == "experimental_fetch_to_device" || key == "experimental_place_dataset_on_device") {
+      continue;  // only libdist.tf has them
+    }
+    if (key == "experimental_replication_mode") {
       check(dist_enum_from_name(DIST_ENUM_INPUT_MODE, std::string(text_of(value)).c_str(),
                                 &options.replication_mode));
-    } else if (key == "experimental_place_dataset_on_device") {
-      options.place_dataset_on_device = value.GetBool() ? 1 : 0;
     } else if (key == "experimental_per_replica_buffer_size") {
       options.prefetch = value.GetInt();
     } else {
       return;
     }
   }
-  replay.record("experimental_fetch_to_device", replay.json(options.fetch_to_device >= 0));
   replay.record("experimental_replication_mode",
                 replay.json(dist_enum_name(DIST_ENUM_INPUT_MODE, options.replication_mode)));
-  replay.record("experimental_place_dataset_on_device", replay.json(options.place_dataset_on_device != 0));
   replay.record("experimental_per_replica_buffer_size",
                 replay.json(options.prefetch == 0 ? 1 : options.prefetch));
 }

@@ -157,7 +157,7 @@ struct Trampoline<dist_status (*)(A...)> {
   }
 };
 
-void accumulate(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data) {
+void accumulate(void* acc, const void* in, int64_t count, dist_dtype dtype, void* user_data) {
   const Played& played = *static_cast<Played*>(user_data);
   const auto size = static_cast<int64_t>(count);
   const Fields given = {{"acc", literal_of(flat(acc, &size, dtype))},

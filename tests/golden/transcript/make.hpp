@@ -74,6 +74,8 @@ class Make {
       return jobs(key);
     } else if constexpr (Struct<T>) {
       return options<std::remove_const_t<T>>(key);
+    } else if constexpr (std::is_same_v<P, dist_work**>) {
+      return nullptr;  // recorded collectives block
     } else if constexpr (std::is_same_v<P, dist_tensor*>) {
       return &keep(dist_tensor{});
     } else if constexpr (std::is_same_v<P, const dist_tensor*>) {

@@ -133,10 +133,8 @@ void walk(dist_collective_options& all, const Fn& fn) {
   fn("timeout_ns", all.timeout_ns);
   fn("axis", all.axis);
   fn("bytes_per_pack", all.bytes_per_pack);
-  fn("implementation", all.implementation);
   Unsupported rest{all.group != nullptr || all.weights != nullptr || all.contributions != 0 ||
-                   all.reduce_fn != nullptr || all.splits != nullptr || all.planned != 0 ||
-                   all.out_work != nullptr};
+                   all.reduce_fn != nullptr || all.splits != nullptr || all.planned != 0};
   fn("group", rest);
 }
 
@@ -148,7 +146,6 @@ void walk(dist_variable_options& all, const Fn& fn) {
   fn("name", all.name);
   fn("synchronization", all.synchronization);
   fn("trainable", all.trainable);
-  fn("partitions", all.partitions);
   fn("initial_fn", all.initial_fn);
 }
 
@@ -211,8 +208,6 @@ void walk(dist_dataset_options& all, const Fn& fn) {
   fn("interleave", all.interleave);
   fn("static_shapes", all.static_shapes);
   fn("replication_mode", all.replication_mode);
-  fn("fetch_to_device", all.fetch_to_device);
-  fn("place_dataset_on_device", all.place_dataset_on_device);
   fn("batch_sizes", all.batch_sizes, &all.num_batch_sizes);
   fn("as_one_process", all.as_one_process);
 }

@@ -65,7 +65,7 @@ struct Trampoline<dist_status (*)(A...)> {
   }
 };
 
-void accumulate(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data) {
+void accumulate(void* acc, const void* in, int64_t count, dist_dtype dtype, void* user_data) {
   Function& function = *static_cast<Function*>(user_data);
   Line* const line = function.log->invocation(function.call, kAccumulate);
   const auto size = static_cast<int64_t>(count);

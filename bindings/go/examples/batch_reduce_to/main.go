@@ -85,9 +85,9 @@ func step(r *dist.Replica, v *dist.Variable) error {
 		return err
 	}
 	defer args.Close()
-	_, err = r.MergeCall(func(s *dist.Strategy, args *dist.Value) (*dist.Value, error) {
+	_, err = r.MergeCall(func(s *dist.Strategy, args, _ *dist.Value) (*dist.Value, error) {
 		return nil, merge(s, args.Item(0), v)
-	}, args)
+	}, args, nil)
 	return err
 }
 

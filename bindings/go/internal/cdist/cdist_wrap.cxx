@@ -486,7 +486,7 @@ struct Callbacks {
   virtual int32_t replica(int64_t token, int64_t replica, int32_t id, int32_t num_replicas) = 0;
 #endif
   virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
-  virtual int64_t merge(int64_t token, int64_t strategy, int64_t args) = 0;
+  virtual int64_t merge(int64_t token, int64_t strategy, int64_t args, int64_t kwargs) = 0;
   virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
   /* copy: the address of a dist_tensor, for tensor_at(); 0 where there is none */
   virtual int64_t update_values(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
@@ -570,8 +570,8 @@ static dist_status on_values(dist_replica *replica, dist_value *args, dist_value
   return hand_over(call(callbacks, &Callbacks::values, number(token), number(replica), number(args), number(kwargs)),
                    out);
 }
-static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *token) {
-  return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args)), out);
+static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs, dist_value **out, void *token) {
+  return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args), number(kwargs)), out);
 }
 static dist_status on_update(dist_strategy *, dist_tensor *copy, dist_value *args, void *token) {
   return call(callbacks, &Callbacks::update, number(token), number(copy), number(args));
@@ -635,8 +635,8 @@ static dist_status on_partition(const dist_tensor *spec, int64_t *out_partitions
 static void on_loop(int64_t begin, int64_t end, void *token) {
   call(callbacks, &Callbacks::loop, number(token), begin, end);
 }
-static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
-  call(callbacks, &Callbacks::reduce, number(token), number(acc), number(in), (int64_t)count, dtype);
+static void on_reduce(void *acc, const void *in, int64_t count, dist_dtype dtype, void *token) {
+  call(callbacks, &Callbacks::reduce, number(token), number(acc), number(in), count, dtype);
 }
 static void on_apply(const dist_block *block, void *token) {
   call(callbacks, &Callbacks::apply, number(token), (int64_t)block->tensor, block->first, block->count, block->dtype,
@@ -690,7 +690,7 @@ template <class Options> struct Kept : Options {
   std::vector<dist_variable *> variables;
   Tensors tensors;
   dist_work *work;
-  double norm;
+  bool begins_work;
   dist_cross_device_functions functions;
   dist_strategy_functions strategy_functions;
   dist_executor executor;
@@ -850,6 +850,18 @@ static int32_t dist_strategy_options_reform_get(dist_strategy_options *options) 
 static void dist_strategy_options_reform_set(dist_strategy_options *options, int32_t reform) {
   dist_swig::parts(options)->worker_part.reform = reform;
 }
+
+
+namespace dist_swig {
+
+/* The options of the call that this thread makes. */
+static thread_local const dist_collective_options *given_options;
+static dist_work **room_for_work() {
+  auto *const options = const_cast<dist_collective_options *>(given_options);
+  return options && kept(options)->begins_work ? &kept(options)->work : nullptr;
+}
+
+}  // namespace dist_swig
 
 
 /** A list of dist_cluster_job. */
@@ -1204,7 +1216,7 @@ SWIGINTERN void dist_collective_options_set_reduce(dist_collective_options *self
     self->reduce_user_data = dist_swig::pointer(token);
   }
 SWIGINTERN void dist_collective_options_set_splits(dist_collective_options *self,long long const *numbers,size_t n){ self->splits = dist_swig::keep(self, numbers, n); }
-SWIGINTERN void dist_collective_options_begin_work(dist_collective_options *self){ self->out_work = &dist_swig::kept(self)->work; }
+SWIGINTERN void dist_collective_options_begin_work(dist_collective_options *self){ dist_swig::kept(self)->begins_work = true; }
 SWIGINTERN dist_work *dist_collective_options_work(dist_collective_options *self){ return dist_swig::kept(self)->work; }
 SWIGINTERN dist_communication_options *new_dist_communication_options(){
     dist_swig::Kept<dist_communication_options> *options = new dist_swig::Kept<dist_communication_options>();
@@ -1226,8 +1238,6 @@ SWIGINTERN void dist_apply_options_set_function(dist_apply_options *self,int64_t
     self->fn = dist_swig::on_apply;
     self->user_data = dist_swig::pointer(token);
   }
-SWIGINTERN void dist_apply_options_want_norm(dist_apply_options *self){ self->out_norm = &dist_swig::kept(self)->norm; }
-SWIGINTERN double dist_apply_options_norm(dist_apply_options *self){ return dist_swig::kept(self)->norm; }
 SWIGINTERN dist_instances_options *new_dist_instances_options(){
     dist_swig::Kept<dist_instances_options> *options = new dist_swig::Kept<dist_instances_options>();
     dist_instances_options_init(options, sizeof(dist_instances_options));
@@ -1695,13 +1705,13 @@ static dist_status quick_all_reduce(dist_replica *replica, int32_t op, int32_t d
                                     const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
-  return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options);
+  return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options, NULL);
 }
 static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t dtype, void *data, int64_t count,
                                    const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
-  return dist_broadcast(replica, root, &tensor, &tensor, 1, &options);
+  return dist_broadcast(replica, root, &tensor, &tensor, 1, &options, NULL);
 }
 static dist_status run_until(dist_strategy *strategy, dist_replica_fn fn, void *user_data, dist_cancel *cancel) {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
@@ -1710,7 +1720,7 @@ static dist_status run_until(dist_strategy *strategy, dist_replica_fn fn, void *
 }
 static dist_status quick_barrier(dist_replica *replica, const char *tag, int64_t timeout_ns) {
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
-  return dist_barrier(replica, &options);
+  return dist_barrier(replica, &options, NULL);
 }
 
 
@@ -1722,14 +1732,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_6d19de9815205af9(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_e932356695b6753f(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_6d19de9815205af9(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_e932356695b6753f(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_6d19de9815205af9(int, long long token, long long replica, intgo id, intgo num_replicas);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_e932356695b6753f(int, long long token, long long replica, intgo id, intgo num_replicas);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1742,12 +1752,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id
   swig_replica = (int64_t)replica; 
   swig_id = (int32_t)id; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_6d19de9815205af9(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_e932356695b6753f(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1760,28 +1770,30 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_6d19de9815205af9(int, long long token, long long strategy, long long args);
-int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_e932356695b6753f(int, long long token, long long strategy, long long args, long long kwargs);
+int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   long long swig_strategy;
   long long swig_args;
+  long long swig_kwargs;
   
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_6d19de9815205af9(go_val, swig_token, swig_strategy, swig_args);
+  swig_kwargs = (int64_t)kwargs; 
+  result = Swig_DirectorCallbacks_callback_merge_cdist_e932356695b6753f(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_6d19de9815205af9(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_e932356695b6753f(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1792,12 +1804,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_6d19de9815205af9(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_e932356695b6753f(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_6d19de9815205af9(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_e932356695b6753f(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1816,12 +1828,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_6d19de9815205af9(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_e932356695b6753f(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1830,12 +1842,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_6d19de9815205af9(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_e932356695b6753f(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_6d19de9815205af9(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_e932356695b6753f(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1850,12 +1862,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_6d19de9815205af9(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_e932356695b6753f(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_6d19de9815205af9(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_e932356695b6753f(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1868,12 +1880,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_6d19de9815205af9(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_e932356695b6753f(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_6d19de9815205af9(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e932356695b6753f(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1884,12 +1896,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_6d19de9815205af9(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e932356695b6753f(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_6d19de9815205af9(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_e932356695b6753f(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1900,24 +1912,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_6d19de9815205af9(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_e932356695b6753f(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_6d19de9815205af9(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_e932356695b6753f(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_6d19de9815205af9(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_e932356695b6753f(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1934,12 +1946,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_6d19de9815205af9(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_e932356695b6753f(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_6d19de9815205af9(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_e932356695b6753f(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1950,12 +1962,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_6d19de9815205af9(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_e932356695b6753f(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_6d19de9815205af9(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_e932356695b6753f(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1964,22 +1976,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_6d19de9815205af9(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_e932356695b6753f(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_6d19de9815205af9(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_e932356695b6753f(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_6d19de9815205af9(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_e932356695b6753f(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_6d19de9815205af9(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_e932356695b6753f(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1988,12 +2000,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_6d19de9815205af9(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_e932356695b6753f(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_6d19de9815205af9(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_e932356695b6753f(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2004,12 +2016,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_6d19de9815205af9(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_6d19de9815205af9(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_e932356695b6753f(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2022,12 +2034,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_6d19de9815205af9(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_e932356695b6753f(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_6d19de9815205af9(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_e932356695b6753f(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2038,12 +2050,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_6d19de9815205af9(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_e932356695b6753f(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_6d19de9815205af9(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_e932356695b6753f(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -2052,10 +2064,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_6d19de9815205af9(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_e932356695b6753f(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_6d19de9815205af9(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_e932356695b6753f(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -2068,10 +2080,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_6d19de9815205af9(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_e932356695b6753f(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_6d19de9815205af9(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_e932356695b6753f(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -2092,10 +2104,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_6d19de9815205af9(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_e932356695b6753f(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_6d19de9815205af9(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_e932356695b6753f(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2110,12 +2122,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_6d19de9815205af9(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_e932356695b6753f(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_6d19de9815205af9(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e932356695b6753f(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2128,12 +2140,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_6d19de9815205af9(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e932356695b6753f(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_6d19de9815205af9(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_e932356695b6753f(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2148,12 +2160,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_6d19de9815205af9(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_e932356695b6753f(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_6d19de9815205af9(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_e932356695b6753f(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -2164,10 +2176,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_6d19de9815205af9(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_e932356695b6753f(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_6d19de9815205af9(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_e932356695b6753f(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2178,17 +2190,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_6d19de9815205af9(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_e932356695b6753f(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_6d19de9815205af9(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_e932356695b6753f(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_6d19de9815205af9(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_e932356695b6753f(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -2196,14 +2208,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_6d19de9815205af9(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_e932356695b6753f(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_6d19de9815205af9(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_e932356695b6753f(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_6d19de9815205af9(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_e932356695b6753f(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2224,7 +2236,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_6d19de9815205af9(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_e932356695b6753f(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2233,7 +2245,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_6d19de9815205af9(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_e932356695b6753f(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2243,7 +2255,7 @@ void _wrap_Swig_free_cdist_6d19de9815205af9(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_6d19de9815205af9(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_e932356695b6753f(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2256,7 +2268,7 @@ void *_wrap_Swig_malloc_cdist_6d19de9815205af9(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_OK_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2268,7 +2280,7 @@ intgo _wrap_DIST_OK_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_CANCELLED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2280,7 +2292,7 @@ intgo _wrap_DIST_CANCELLED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_UNKNOWN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2292,7 +2304,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2304,7 +2316,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2316,7 +2328,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_NOT_FOUND_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2328,7 +2340,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2340,7 +2352,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2352,7 +2364,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2364,7 +2376,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2376,7 +2388,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ABORTED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2388,7 +2400,7 @@ intgo _wrap_DIST_ABORTED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2400,7 +2412,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2412,7 +2424,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_INTERNAL_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2424,7 +2436,7 @@ intgo _wrap_DIST_INTERNAL_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2436,7 +2448,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_DATA_LOSS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2448,7 +2460,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_F16_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2460,7 +2472,7 @@ intgo _wrap_DIST_F16_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_BF16_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2472,7 +2484,7 @@ intgo _wrap_DIST_BF16_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_F32_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2484,7 +2496,7 @@ intgo _wrap_DIST_F32_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_F64_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2496,7 +2508,7 @@ intgo _wrap_DIST_F64_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_I8_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2508,7 +2520,7 @@ intgo _wrap_DIST_I8_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_U8_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2520,7 +2532,7 @@ intgo _wrap_DIST_U8_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_I16_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2532,7 +2544,7 @@ intgo _wrap_DIST_I16_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_U16_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2544,7 +2556,7 @@ intgo _wrap_DIST_U16_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_I32_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2556,7 +2568,7 @@ intgo _wrap_DIST_I32_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_U32_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2568,7 +2580,7 @@ intgo _wrap_DIST_U32_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_I64_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2580,7 +2592,7 @@ intgo _wrap_DIST_I64_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_U64_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2592,7 +2604,7 @@ intgo _wrap_DIST_U64_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COMPLEX64_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2604,7 +2616,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_BOOL_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2616,7 +2628,7 @@ intgo _wrap_DIST_BOOL_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2628,7 +2640,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2640,7 +2652,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2652,7 +2664,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2664,7 +2676,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2676,7 +2688,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REDUCE_USER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2688,7 +2700,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2700,7 +2712,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2712,7 +2724,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2724,7 +2736,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2736,7 +2748,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2748,7 +2760,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2760,7 +2772,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2772,7 +2784,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2784,7 +2796,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2796,7 +2808,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2808,7 +2820,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2820,7 +2832,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2832,7 +2844,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2844,7 +2856,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2856,7 +2868,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2868,7 +2880,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2880,7 +2892,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2892,7 +2904,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2904,7 +2916,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2916,7 +2928,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2928,7 +2940,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2940,7 +2952,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2952,7 +2964,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2964,7 +2976,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2976,7 +2988,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -2988,7 +3000,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3000,7 +3012,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3012,7 +3024,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3024,7 +3036,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3036,7 +3048,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3048,7 +3060,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3060,7 +3072,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_THREADS_HOST_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3072,7 +3084,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3084,7 +3096,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3096,7 +3108,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3108,7 +3120,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3120,7 +3132,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3132,7 +3144,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3144,7 +3156,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3156,7 +3168,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3168,7 +3180,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3180,7 +3192,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3192,7 +3204,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3204,7 +3216,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_LIST_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3216,7 +3228,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_DICT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3228,7 +3240,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3240,7 +3252,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_NONE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3252,7 +3264,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3264,7 +3276,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3276,7 +3288,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3288,7 +3300,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3300,7 +3312,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3312,7 +3324,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3324,7 +3336,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3336,7 +3348,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3348,7 +3360,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3360,7 +3372,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3372,7 +3384,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3384,7 +3396,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3396,7 +3408,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3408,7 +3420,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3420,7 +3432,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3432,7 +3444,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ASSIGN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3444,7 +3456,7 @@ intgo _wrap_DIST_ASSIGN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3456,7 +3468,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3468,7 +3480,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3480,7 +3492,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3492,7 +3504,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3504,7 +3516,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3516,7 +3528,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3528,7 +3540,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SHARD_OFF_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3540,7 +3552,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3552,7 +3564,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SHARD_FILE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3564,7 +3576,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SHARD_DATA_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3576,7 +3588,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SHARD_HINT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3588,7 +3600,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3600,7 +3612,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3612,7 +3624,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3624,7 +3636,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_NO_TIMEOUT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_NO_TIMEOUT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3636,7 +3648,7 @@ intgo _wrap_DIST_NO_TIMEOUT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_NDIM_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3648,7 +3660,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3660,7 +3672,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3672,7 +3684,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_LOG_ERROR_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3684,7 +3696,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_LOG_WARNING_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3696,7 +3708,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_LOG_INFO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3708,7 +3720,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3720,7 +3732,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3732,7 +3744,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3744,7 +3756,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3756,7 +3768,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3768,7 +3780,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3780,7 +3792,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3792,7 +3804,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3804,7 +3816,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3816,7 +3828,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3828,7 +3840,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3840,7 +3852,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3852,7 +3864,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3864,7 +3876,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_METRIC_SUM_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3876,7 +3888,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3888,7 +3900,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3900,7 +3912,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_APPLY_SGD_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3912,7 +3924,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3924,7 +3936,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3936,7 +3948,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3948,7 +3960,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3960,7 +3972,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3972,7 +3984,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3984,7 +3996,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -3996,7 +4008,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4008,7 +4020,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_EDGE_NONE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4020,7 +4032,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_TASK_UNSET_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4032,7 +4044,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4044,7 +4056,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4056,7 +4068,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4068,7 +4080,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4080,7 +4092,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4092,7 +4104,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4104,7 +4116,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4116,7 +4128,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_6d19de9815205af9() {
 }
 
 
-_gostring_ _wrap_told_cdist_6d19de9815205af9(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_e932356695b6753f(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4137,7 +4149,7 @@ _gostring_ _wrap_told_cdist_6d19de9815205af9(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_6d19de9815205af9() {
+long long _wrap_memory_counter_cdist_e932356695b6753f() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4148,7 +4160,7 @@ long long _wrap_memory_counter_cdist_6d19de9815205af9() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_6d19de9815205af9(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_e932356695b6753f(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -4161,7 +4173,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_6d19de9815205af9(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4171,7 +4183,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4181,7 +4193,7 @@ void _wrap_delete_Callbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+intgo _wrap_Callbacks_replica_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4202,7 +4214,7 @@ intgo _wrap_Callbacks_replica_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4223,11 +4235,12 @@ long long _wrap_Callbacks_values_cdist_6d19de9815205af9(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
   int64_t arg4 ;
+  int64_t arg5 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -4235,14 +4248,15 @@ long long _wrap_Callbacks_merge_cdist_6d19de9815205af9(Callbacks *_swig_go_0, lo
   arg2 = (int64_t)_swig_go_1; 
   arg3 = (int64_t)_swig_go_2; 
   arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
   
-  result = (int64_t)(arg1)->merge(arg2,arg3,arg4);
+  result = (int64_t)(arg1)->merge(arg2,arg3,arg4,arg5);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_Callbacks_update_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4261,7 +4275,7 @@ intgo _wrap_Callbacks_update_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4291,7 +4305,7 @@ long long _wrap_Callbacks_update_values_cdist_6d19de9815205af9(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4308,7 +4322,7 @@ long long _wrap_Callbacks_source_cdist_6d19de9815205af9(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4334,7 +4348,7 @@ long long _wrap_Callbacks_file_source_cdist_6d19de9815205af9(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4355,7 +4369,7 @@ long long _wrap_Callbacks_dataset_cdist_6d19de9815205af9(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4374,7 +4388,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_6d19de9815205af9(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4393,7 +4407,7 @@ long long _wrap_Callbacks_value_cdist_6d19de9815205af9(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4408,7 +4422,7 @@ long long _wrap_Callbacks_initial_cdist_6d19de9815205af9(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4436,7 +4450,7 @@ long long _wrap_Callbacks_method_cdist_6d19de9815205af9(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4455,7 +4469,7 @@ long long _wrap_Callbacks_closure_cdist_6d19de9815205af9(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4472,7 +4486,7 @@ long long _wrap_Callbacks_create_state_cdist_6d19de9815205af9(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4486,7 +4500,7 @@ void _wrap_Callbacks_destroy_state_cdist_6d19de9815205af9(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4503,7 +4517,7 @@ intgo _wrap_Callbacks_warm_up_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4522,7 +4536,7 @@ intgo _wrap_Callbacks_step_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4543,7 +4557,7 @@ intgo _wrap_Callbacks_update_variables_cdist_6d19de9815205af9(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4562,7 +4576,7 @@ intgo _wrap_Callbacks_partition_cdist_6d19de9815205af9(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4578,7 +4592,7 @@ void _wrap_Callbacks_loop_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4598,7 +4612,7 @@ void _wrap_Callbacks_reduce_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4626,7 +4640,7 @@ void _wrap_Callbacks_apply_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4649,7 +4663,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_6d19de9815205af9(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4670,7 +4684,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_6d19de9815205af9(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4693,7 +4707,7 @@ intgo _wrap_Callbacks_gather_components_cdist_6d19de9815205af9(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4714,7 +4728,7 @@ void _wrap_Callbacks_log_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long
 }
 
 
-intgo _wrap_Callbacks_execute_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_execute_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4733,7 +4747,7 @@ intgo _wrap_Callbacks_execute_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long
 }
 
 
-void _wrap_Callbacks_release_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4745,7 +4759,7 @@ void _wrap_Callbacks_release_cdist_6d19de9815205af9(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4755,7 +4769,7 @@ void _wrap_set_callbacks_cdist_6d19de9815205af9(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -4767,7 +4781,7 @@ void _wrap_run_task_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig
 }
 
 
-void _wrap_ClusterJobs_add_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_e932356695b6753f(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4797,7 +4811,7 @@ void _wrap_ClusterJobs_add_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4810,7 +4824,7 @@ long long _wrap_ClusterJobs_size_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4823,7 +4837,7 @@ long long _wrap_ClusterJobs_get_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_6d19de9815205af9() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_e932356695b6753f() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4834,7 +4848,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4844,7 +4858,7 @@ void _wrap_delete_ClusterJobs_cdist_6d19de9815205af9(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4857,7 +4871,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_6d19de9815205af9(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4870,7 +4884,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_6d19de9815205af9(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4887,7 +4901,7 @@ void _wrap_ResolverAnswer_set_text_cdist_6d19de9815205af9(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4899,7 +4913,7 @@ void _wrap_ResolverAnswer_set_number_cdist_6d19de9815205af9(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_6d19de9815205af9(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4911,7 +4925,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_6d19de9815205af9(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_6d19de9815205af9() {
+intgo _wrap_RESOLVER_SPEC_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4923,7 +4937,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_6d19de9815205af9() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4935,7 +4949,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_6d19de9815205af9() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4947,7 +4961,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_6d19de9815205af9() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4959,7 +4973,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_6d19de9815205af9() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4971,7 +4985,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_6d19de9815205af9() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4983,7 +4997,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_6d19de9815205af9() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -4995,7 +5009,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_6d19de9815205af9() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_6d19de9815205af9(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e932356695b6753f(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -5008,7 +5022,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5018,7 +5032,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_6d19de9815205af9(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5028,7 +5042,7 @@ void _wrap_delete_ResolverCallbacks_cdist_6d19de9815205af9(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -5063,7 +5077,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_6d19de9815205af9(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_6d19de9815205af9(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5073,7 +5087,7 @@ void _wrap_set_resolver_callbacks_cdist_6d19de9815205af9(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5100,7 +5114,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_6d19de9815205af9(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5129,7 +5143,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_6d19de9815205af9(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5162,7 +5176,7 @@ _gostring_ _wrap_partitions_min_size_cdist_6d19de9815205af9(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5195,7 +5209,7 @@ _gostring_ _wrap_partitions_max_size_cdist_6d19de9815205af9(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_6d19de9815205af9(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_e932356695b6753f(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -5225,7 +5239,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_6d19de9815205af9(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5252,7 +5266,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_6d19de9815205af9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5279,7 +5293,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_6d19de9815205af9(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5289,7 +5303,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5302,7 +5316,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5317,7 +5331,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5347,7 +5361,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_6d19de9815205af9(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5381,7 +5395,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5420,7 +5434,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_6d19de9815205af9(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5435,7 +5449,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5448,7 +5462,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5478,7 +5492,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5510,7 +5524,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5545,7 +5559,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5571,7 +5585,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_6d19de9815205af9(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5601,7 +5615,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5633,7 +5647,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_6d19de9815205af9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5665,7 +5679,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_6d19de9815205af9(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5697,7 +5711,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_6d19de9815205af9(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5729,7 +5743,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_6d19de9815205af9(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5741,7 +5755,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_6d19de9815205af9(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5754,7 +5768,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_6d19de9815205af9
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5766,7 +5780,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_6d19de9815205af9(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5779,7 +5793,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5791,7 +5805,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_6d19de981520
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5804,7 +5818,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_6d19de98152
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5823,7 +5837,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_6d19de9815205af9(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5836,7 +5850,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_6d19de98152
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5855,7 +5869,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_6d19de9815205
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5868,7 +5882,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_6d19de9
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5887,7 +5901,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_6d19de9815205af9(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5900,7 +5914,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_6d19de9815205
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_6d19de9815205af9() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_e932356695b6753f() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5911,7 +5925,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_6d1
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5921,7 +5935,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_6d19de9815205af9(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5938,7 +5952,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5955,7 +5969,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_6d19de9815205af9(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_6d19de9815205af9(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e932356695b6753f(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5980,7 +5994,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_6d19de9815205af9(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_6d19de9815205af9(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -6003,7 +6017,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_6d19de9815205af9(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6015,7 +6029,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_6d19de9815205af9(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6028,7 +6042,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_6d19de9815205af9(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6040,7 +6054,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_6d19de9815205af9(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6053,7 +6067,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_6d19de9815205af9(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6065,7 +6079,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_6d19de9815205af9(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6078,7 +6092,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_6d19de9815205af9(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6097,7 +6111,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_6d19de9815205af9(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6110,7 +6124,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_6d19de9815205af9(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6129,7 +6143,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_6d19de9815205af9(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6142,7 +6156,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6154,7 +6168,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_6d19de9815205af9(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6167,7 +6181,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6179,7 +6193,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_6d19de9815205af9(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6192,7 +6206,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_6d19de9815205af9(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6204,7 +6218,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_6d19de9815205af9(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6217,7 +6231,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_6d19de9815205af9(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6229,7 +6243,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_6d19de9815205af9(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6242,7 +6256,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_6d19de9815205af9(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_6d19de9815205af9() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_e932356695b6753f() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -6253,7 +6267,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -6263,7 +6277,7 @@ void _wrap_delete_dist_slurm_options_cdist_6d19de9815205af9(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -6275,7 +6289,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_6d19de9815205af9(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_6d19de9815205af9(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6300,7 +6314,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_6d19de9815205af9(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_6d19de9815205af9(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e932356695b6753f(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6332,7 +6346,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_6d19de9815205af9(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6344,7 +6358,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_6d19de9815205af9(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6357,7 +6371,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_6d19de9815205af9(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6369,7 +6383,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_6d19de9815205af9(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6382,7 +6396,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_6d19de9815205af9(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6394,7 +6408,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_6d19de9815205af9(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6407,7 +6421,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6419,7 +6433,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_6d19de9815205af9(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6432,7 +6446,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6444,7 +6458,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_6d19de9815205af9(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6457,7 +6471,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_6d19de9815205af9(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6476,7 +6490,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_6d19de9815205af9(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6489,7 +6503,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6508,7 +6522,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_6d19de9815205af9(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6521,7 +6535,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6540,7 +6554,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_6d19de9815205af9(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6553,7 +6567,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_6d19de9815205af9(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6572,7 +6586,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_6d19de9815205af9(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6585,7 +6599,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_6d19de9815205af9(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_6d19de9815205af9() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_e932356695b6753f() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6596,7 +6610,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_6d19de9815205af
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6606,7 +6620,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_6d19de9815205af9(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_6d19de9815205af9(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6631,7 +6645,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_6d19de9815205af9(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6658,7 +6672,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_6d19de9815205af9(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6668,7 +6682,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6691,7 +6705,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_6d19de9815205af9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6719,7 +6733,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_6d19de9815205af9(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6742,7 +6756,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_6d19de9815205af9(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6770,7 +6784,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_6d19de9815205af9(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6798,7 +6812,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_6d19de9815205af9(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6840,7 +6854,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_6d19de9815205af9(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6872,7 +6886,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_6d19de9815205af9(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6898,7 +6912,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_6d19de9815205af9(long long 
 }
 
 
-void _wrap_dist_rendezvous_options_has_rank_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6910,7 +6924,7 @@ void _wrap_dist_rendezvous_options_has_rank_set_cdist_6d19de9815205af9(dist_rend
 }
 
 
-intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6923,7 +6937,7 @@ intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_6d19de9815205af9(dist_ren
 }
 
 
-void _wrap_dist_rendezvous_options_rank_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_rank_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6935,7 +6949,7 @@ void _wrap_dist_rendezvous_options_rank_set_cdist_6d19de9815205af9(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_rank_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_rank_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6948,7 +6962,7 @@ intgo _wrap_dist_rendezvous_options_rank_get_cdist_6d19de9815205af9(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_size_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_size_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6960,7 +6974,7 @@ void _wrap_dist_rendezvous_options_size_set_cdist_6d19de9815205af9(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_size_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_size_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6973,7 +6987,7 @@ intgo _wrap_dist_rendezvous_options_size_get_cdist_6d19de9815205af9(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_address_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_address_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6992,7 +7006,7 @@ void _wrap_dist_rendezvous_options_address_set_cdist_6d19de9815205af9(dist_rende
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7005,7 +7019,7 @@ _gostring_ _wrap_dist_rendezvous_options_address_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_rendezvous_options_job_name_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_job_name_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7024,7 +7038,7 @@ void _wrap_dist_rendezvous_options_job_name_set_cdist_6d19de9815205af9(dist_rend
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7037,7 +7051,7 @@ _gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t arg2 ;
   
@@ -7049,7 +7063,7 @@ void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_6d19de9815205af9(dist_re
 }
 
 
-long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7062,7 +7076,7 @@ long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_rendezvous_options_cancel_set_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_cancel_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7074,7 +7088,7 @@ void _wrap_dist_rendezvous_options_cancel_set_cdist_6d19de9815205af9(dist_rendez
 }
 
 
-long long _wrap_dist_rendezvous_options_cancel_get_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_cancel_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7087,7 +7101,7 @@ long long _wrap_dist_rendezvous_options_cancel_get_cdist_6d19de9815205af9(dist_r
 }
 
 
-dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_6d19de9815205af9() {
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_e932356695b6753f() {
   dist_rendezvous_options *result = 0 ;
   dist_rendezvous_options *_swig_go_result;
   
@@ -7098,7 +7112,7 @@ dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_6d19de9815205af
 }
 
 
-void _wrap_delete_dist_rendezvous_options_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0) {
+void _wrap_delete_dist_rendezvous_options_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   
   arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
@@ -7108,7 +7122,7 @@ void _wrap_delete_dist_rendezvous_options_cdist_6d19de9815205af9(dist_rendezvous
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_6d19de9815205af9(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -7133,7 +7147,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_6d19de9815205af9(
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7145,7 +7159,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7157,7 +7171,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7169,7 +7183,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_6d19de9815205af9() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7198,7 +7212,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7227,7 +7241,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7265,7 +7279,7 @@ _gostring_ _wrap_submit_cdist_6d19de9815205af9(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7302,7 +7316,7 @@ _gostring_ _wrap_batcher_submit_cdist_6d19de9815205af9(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_DIST_VERSION_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_VERSION_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7313,7 +7327,7 @@ intgo _wrap_DIST_VERSION_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_dist_version_cdist_6d19de9815205af9() {
+intgo _wrap_dist_version_cdist_e932356695b6753f() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -7324,7 +7338,7 @@ intgo _wrap_dist_version_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_6d19de9815205af9(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_e932356695b6753f(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -7342,7 +7356,7 @@ intgo _wrap_dist_has_feature_cdist_6d19de9815205af9(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_6d19de9815205af9(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_e932356695b6753f(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7355,7 +7369,7 @@ _gostring_ _wrap_dist_status_name_cdist_6d19de9815205af9(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7383,7 +7397,7 @@ _gostring_ _wrap_dist_fail_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7395,7 +7409,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7407,7 +7421,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7419,7 +7433,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7431,7 +7445,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7443,7 +7457,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7455,7 +7469,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7467,7 +7481,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7479,7 +7493,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7491,7 +7505,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7503,7 +7517,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -7515,7 +7529,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_6d19de9815205af9() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_6d19de9815205af9(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_e932356695b6753f(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7530,7 +7544,7 @@ _gostring_ _wrap_dist_enum_name_cdist_6d19de9815205af9(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7560,7 +7574,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_6d19de9815205af9(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7572,7 +7586,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_6d19de9815205af9(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7585,7 +7599,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_6d19de9815205af9(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7597,7 +7611,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_6d19de9815205af9(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7610,7 +7624,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_6d19de9815205af9(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7622,7 +7636,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_6d19de9815205af9(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7635,7 +7649,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_6d19de9815205af9(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7647,7 +7661,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_6d19de9815205af9(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7660,7 +7674,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_6d19de9815205af9(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7672,7 +7686,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_6d19de9815205af9(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7685,32 +7699,32 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t arg2 ;
+  size_t arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg2 = (size_t)_swig_go_1; 
   
   if (arg1) (arg1)->async_bytes = arg2;
   
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int64_t result;
+  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int64_t) ((arg1)->async_bytes);
+  result =  ((arg1)->async_bytes);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7729,7 +7743,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_6d19de9815205af9(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7742,7 +7756,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_6d19de9815205a
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7754,7 +7768,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_6d19de9815205af9(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7767,7 +7781,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7779,7 +7793,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_6d19de9815205af9(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7792,7 +7806,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7802,7 +7816,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_6d19de9815205af9(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_6d19de9815205af9() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_e932356695b6753f() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7813,7 +7827,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_6d19de9815205af9() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7823,7 +7837,7 @@ void _wrap_delete_dist_strategy_options_cdist_6d19de9815205af9(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7835,7 +7849,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_6d19de9815205af9(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7848,7 +7862,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_6d19de9815205af9(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7860,7 +7874,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_6d19de9815205af9(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7873,7 +7887,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_6d19de9815205af
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
@@ -7885,7 +7899,7 @@ void _wrap_dist_strategy_options_budget_set_cdist_6d19de9815205af9(dist_strategy
 }
 
 
-long long _wrap_dist_strategy_options_budget_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_budget_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *result = 0 ;
   long long _swig_go_result;
@@ -7898,7 +7912,7 @@ long long _wrap_dist_strategy_options_budget_get_cdist_6d19de9815205af9(dist_str
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7910,7 +7924,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_6d19de9815205af9(di
 }
 
 
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7923,7 +7937,7 @@ intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_6d19de9815205af9(d
 }
 
 
-void _wrap_dist_strategy_options_helper_threads_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7935,7 +7949,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_6d19de9815205af9(dist_
 }
 
 
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7948,7 +7962,7 @@ intgo _wrap_dist_strategy_options_helper_threads_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_strategy_options_recorded_events_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_recorded_events_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7960,7 +7974,7 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_6d19de9815205af9(dist
 }
 
 
-intgo _wrap_dist_strategy_options_recorded_events_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_recorded_events_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7973,7 +7987,7 @@ intgo _wrap_dist_strategy_options_recorded_events_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_strategy_options_late_destroys_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7985,7 +7999,7 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_6d19de9815205af9(dist_s
 }
 
 
-intgo _wrap_dist_strategy_options_late_destroys_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_late_destroys_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7998,7 +8012,7 @@ intgo _wrap_dist_strategy_options_late_destroys_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -8010,7 +8024,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_6d19de9815205af
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8023,7 +8037,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_6d19de9815205a
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -8035,7 +8049,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_6d19de9815205af9(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -8048,7 +8062,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_6d19de9815205a
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -8060,7 +8074,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_6d19de9815205af9(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8073,7 +8087,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_6d19de9815205af9(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -8085,7 +8099,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_6d19de9815205af9(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -8098,7 +8112,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_6d19de9815205af
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -8110,7 +8124,7 @@ void _wrap_dist_strategy_options_network_set_cdist_6d19de9815205af9(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -8123,7 +8137,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_6d19de9815205af9(dist_st
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8135,7 +8149,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_6d19de9815205af9(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8148,7 +8162,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_6d19de9815205af9(d
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -8160,7 +8174,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_6d19de9815205af9(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8173,7 +8187,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_6d19de9815205af9(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8185,7 +8199,7 @@ void _wrap_dist_strategy_options_set_log_cdist_6d19de9815205af9(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8206,7 +8220,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_6d19de9815205af9(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -8229,7 +8243,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_6d19de9815205af9(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8243,7 +8257,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_6d19de9815205af9(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8257,7 +8271,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_6d19de9815205af9(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8271,7 +8285,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_6d19de9815205af9(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8291,7 +8305,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_6d19de9815205af9(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_6d19de9815205af9(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -8314,7 +8328,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_6d19de9815205af9(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8335,7 +8349,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8356,7 +8370,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8369,7 +8383,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -8392,7 +8406,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8405,7 +8419,7 @@ intgo _wrap_dist_strategy_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8437,7 +8451,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8469,7 +8483,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_6d19de9815205af9(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_e932356695b6753f(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -8500,7 +8514,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_6d19de9815205af9(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8512,7 +8526,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_6d19de9815205af9(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8525,7 +8539,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_6d19de9815205af9(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8537,7 +8551,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_6d19de9815205af9(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8550,7 +8564,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8562,7 +8576,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_6d19de981520
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8575,7 +8589,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_6d19de98152
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8587,7 +8601,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_6d19de9815205af9(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8600,7 +8614,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8612,7 +8626,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_6d19de9815205
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8625,7 +8639,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_6d19de981520
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8637,7 +8651,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_6d19de981520
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8650,7 +8664,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_6d19de98152
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8662,7 +8676,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_6d19de9815205af9(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8675,7 +8689,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_6d19de9815205af9(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8687,7 +8701,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_6d19de9815205af9(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8700,7 +8714,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8712,7 +8726,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_6d19de9815205af9(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8725,7 +8739,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8737,7 +8751,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_6d19de9815205af9
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8750,7 +8764,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_6d19de9815205af
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8762,7 +8776,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_6d19de9815205a
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8775,7 +8789,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_6d19de9815205
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8787,7 +8801,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_6d19de9815205af9
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8800,7 +8814,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_6d19de9815205af
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8812,7 +8826,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_6d19de9815205af9(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8825,7 +8839,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_6d19de9815205af9(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8837,7 +8851,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_6d19de9815205af
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8850,7 +8864,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_6d19de9815205a
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8862,7 +8876,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_6d19de9815205af9(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8875,7 +8889,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8887,7 +8901,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_6d19de9815205af9(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8900,7 +8914,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8912,7 +8926,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_6d19de9815205af9(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8925,7 +8939,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8937,7 +8951,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_6d19de9815205af9(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8950,7 +8964,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_6d19de9815205af9(dist_st
 }
 
 
-void _wrap_dist_strategy_properties_max_contributions_set_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_max_contributions_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8962,7 +8976,7 @@ void _wrap_dist_strategy_properties_max_contributions_set_cdist_6d19de9815205af9
 }
 
 
-intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8975,7 +8989,7 @@ intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_6d19de9815205af
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_6d19de9815205af9() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_e932356695b6753f() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8986,7 +9000,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_6d19de9815205
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_6d19de9815205af9(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8996,7 +9010,7 @@ void _wrap_delete_dist_strategy_properties_cdist_6d19de9815205af9(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_6d19de9815205af9(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_e932356695b6753f(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -9019,7 +9033,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -9042,7 +9056,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -9067,7 +9081,7 @@ _gostring_ _wrap_dist_budget_create_cdist_6d19de9815205af9(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -9077,32 +9091,32 @@ void _wrap_dist_budget_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_6d19de9815205af9(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_e932356695b6753f(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
-  int64_t arg2 ;
+  size_t arg2 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg2 = (size_t)_swig_go_1; 
   
   if (arg1) (arg1)->credit_bytes = arg2;
   
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_6d19de9815205af9(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_e932356695b6753f(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
-  int64_t result;
+  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
   
-  result = (int64_t) ((arg1)->credit_bytes);
+  result =  ((arg1)->credit_bytes);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_6d19de9815205af9(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_e932356695b6753f(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9112,7 +9126,7 @@ void _wrap_dist_network_options_count_memory_cdist_6d19de9815205af9(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_6d19de9815205af9() {
+dist_network_options *_wrap_new_dist_network_options_cdist_e932356695b6753f() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -9123,7 +9137,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_6d19de9815205af9(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_e932356695b6753f(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9133,7 +9147,7 @@ void _wrap_delete_dist_network_options_cdist_6d19de9815205af9(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_6d19de9815205af9(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_e932356695b6753f(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -9158,7 +9172,7 @@ _gostring_ _wrap_dist_network_create_cdist_6d19de9815205af9(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -9168,7 +9182,7 @@ void _wrap_dist_network_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_e932356695b6753f(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -9180,7 +9194,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_6d19de9815205af9(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9193,7 +9207,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_6d19de9815205af9(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_e932356695b6753f(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9205,7 +9219,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_6d19de9815205af9(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9218,7 +9232,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_6d19de9815205af9(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_e932356695b6753f(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9230,7 +9244,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_6d19de9815205af9(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9243,7 +9257,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_6d19de9815205af9(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_6d19de9815205af9() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_e932356695b6753f() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -9254,7 +9268,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_6d19de9815205af9(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -9264,7 +9278,7 @@ void _wrap_delete_dist_reform_options_cdist_6d19de9815205af9(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_6d19de9815205af9(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_e932356695b6753f(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -9287,7 +9301,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9310,7 +9324,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_6d19de9815205af9(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -9322,7 +9336,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_6d19de9815205af9(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9335,7 +9349,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_6d19de9815205af9(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9347,7 +9361,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_6d19de9815205af9
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9360,7 +9374,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_6d19de9815205af
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9372,7 +9386,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_6d19de9815205af9
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9385,7 +9399,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_6d19de9815205af
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_6d19de9815205af9(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9397,7 +9411,7 @@ void _wrap_dist_run_options_cancel_set_cdist_6d19de9815205af9(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9410,7 +9424,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_6d19de9815205af9(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_6d19de9815205af9() {
+dist_run_options *_wrap_new_dist_run_options_cdist_e932356695b6753f() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -9421,7 +9435,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_6d19de9815205af9(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -9431,7 +9445,7 @@ void _wrap_delete_dist_run_options_cdist_6d19de9815205af9(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9459,7 +9473,7 @@ _gostring_ _wrap_dist_run_cdist_6d19de9815205af9(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9493,7 +9507,7 @@ _gostring_ _wrap_dist_run_values_cdist_6d19de9815205af9(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9506,7 +9520,7 @@ intgo _wrap_dist_replica_id_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9519,7 +9533,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -9532,7 +9546,7 @@ long long _wrap_dist_replica_strategy_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_parallel_for_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_replica_parallel_for_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -9564,13 +9578,14 @@ _gostring_ _wrap_dist_replica_parallel_for_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
   dist_value *arg4 = (dist_value *) 0 ;
-  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
-  dist_value **arg6 = (dist_value **) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_value **arg7 = (dist_value **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -9579,10 +9594,13 @@ _gostring_ _wrap_dist_merge_call_cdist_6d19de9815205af9(long long _swig_go_0, lo
     const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_merge : nullptr; arg3 = dist_swig::pointer(token); 
   }
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
-  arg5 = *(dist_collective_options **)&_swig_go_3; 
-  arg6 = (dist_value **)_swig_go_4; 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = *(dist_collective_options **)&_swig_go_4; 
+  arg7 = (dist_value **)_swig_go_5; 
   
-  result = (dist_status)dist_merge_call(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5,arg6);
+  dist_swig::given_options = arg6;
+  
+  result = (dist_status)dist_merge_call(arg1,arg2,arg3,arg4,arg5,(dist_collective_options const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -9596,7 +9614,7 @@ _gostring_ _wrap_dist_merge_call_cdist_6d19de9815205af9(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -9621,7 +9639,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -9644,7 +9662,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9665,7 +9683,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9686,7 +9704,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -9709,7 +9727,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_6d19de9815205af9(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9737,7 +9755,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9750,7 +9768,7 @@ intgo _wrap_dist_cancel_signalled_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9760,7 +9778,7 @@ void _wrap_dist_cancel_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9772,7 +9790,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_6d19de9815205af9(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9785,7 +9803,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_6d19de9815205af9(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9804,7 +9822,7 @@ void _wrap_dist_collective_options_tag_set_cdist_6d19de9815205af9(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9817,7 +9835,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_6d19de9815205af9(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9829,7 +9847,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_6d19de9815205af9(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9842,7 +9860,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9854,7 +9872,7 @@ void _wrap_dist_collective_options_group_set_cdist_6d19de9815205af9(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9867,7 +9885,7 @@ long long _wrap_dist_collective_options_group_get_cdist_6d19de9815205af9(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9879,7 +9897,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_6d19de9815205af9(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9892,7 +9910,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_6d19de9815205af9
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9904,7 +9922,7 @@ void _wrap_dist_collective_options_axis_set_cdist_6d19de9815205af9(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9917,7 +9935,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_6d19de9815205af9(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9929,7 +9947,7 @@ void _wrap_dist_collective_options_planned_set_cdist_6d19de9815205af9(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9942,57 +9960,32 @@ intgo _wrap_dist_collective_options_planned_get_cdist_6d19de9815205af9(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int64_t arg2 ;
+  size_t arg2 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg2 = (size_t)_swig_go_1; 
   
   if (arg1) (arg1)->bytes_per_pack = arg2;
   
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int64_t result;
+  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
   
-  result = (int64_t) ((arg1)->bytes_per_pack);
+  result =  ((arg1)->bytes_per_pack);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->implementation = arg2;
-  
-}
-
-
-intgo _wrap_dist_collective_options_implementation_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
-  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_collective_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->implementation);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_collective_options_cancel_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -10004,7 +9997,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_6d19de9815205af9(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -10017,7 +10010,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_6d19de9815205af9(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -10029,7 +10022,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_6d19de9815205a
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10042,7 +10035,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_6d19de981
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_6d19de9815205af9() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_e932356695b6753f() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -10053,7 +10046,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_6d19de9815205af
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -10063,7 +10056,7 @@ void _wrap_delete_dist_collective_options_cdist_6d19de9815205af9(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -10077,7 +10070,7 @@ void _wrap_dist_collective_options_set_weights_cdist_6d19de9815205af9(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -10089,7 +10082,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_6d19de9815205af9(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10103,7 +10096,7 @@ void _wrap_dist_collective_options_set_splits_cdist_6d19de9815205af9(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -10113,7 +10106,7 @@ void _wrap_dist_collective_options_begin_work_cdist_6d19de9815205af9(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_6d19de9815205af9(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -10126,17 +10119,19 @@ long long _wrap_dist_collective_options_work_cdist_6d19de9815205af9(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
   dist_tensor *arg4 = (dist_tensor *) 0 ;
   size_t arg5 ;
   dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_work **arg7 = (dist_work **) 0 ;
   dist_swig::Tensors tensors3 ;
   dist_swig::Tensors tensors4 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_reduce_op)_swig_go_1; 
@@ -10149,7 +10144,11 @@ _gostring_ _wrap_dist_all_reduce_cdist_6d19de9815205af9(long long _swig_go_0, in
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_all_reduce(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  dist_swig::given_options = arg6;
+  
+  arg7 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_all_reduce(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10159,11 +10158,13 @@ _gostring_ _wrap_dist_all_reduce_cdist_6d19de9815205af9(long long _swig_go_0, in
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10171,10 +10172,12 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_6d19de9815205af9(long long _swig_go_0
   dist_tensor *arg5 = (dist_tensor *) 0 ;
   size_t arg6 ;
   dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  dist_work **arg8 = (dist_work **) 0 ;
   dist_swig::Tensors tensors4 ;
   dist_swig::Tensors tensors5 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_reduce_op)_swig_go_1; 
@@ -10188,7 +10191,11 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_6d19de9815205af9(long long _swig_go_0
   arg6 = (size_t)_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
   
-  result = (dist_status)dist_reduce_to_root(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  dist_swig::given_options = arg7;
+  
+  arg8 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_reduce_to_root(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7,arg8);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10198,21 +10205,25 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_6d19de9815205af9(long long _swig_go_0
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
   dist_tensor *arg4 = (dist_tensor *) 0 ;
   size_t arg5 ;
   dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_work **arg7 = (dist_work **) 0 ;
   dist_swig::Tensors tensors3 ;
   dist_swig::Tensors tensors4 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_reduce_op)_swig_go_1; 
@@ -10225,7 +10236,11 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_6d19de9815205af9(long long _swig_go_0
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_reduce_scatter(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  dist_swig::given_options = arg6;
+  
+  arg7 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_reduce_scatter(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10235,20 +10250,24 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_6d19de9815205af9(long long _swig_go_0
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
   size_t arg4 ;
   dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_work **arg6 = (dist_work **) 0 ;
   dist_swig::Tensors tensors2 ;
   dist_swig::Tensors tensors3 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   
@@ -10260,7 +10279,11 @@ _gostring_ _wrap_dist_all_gather_cdist_6d19de9815205af9(long long _swig_go_0, _g
   arg4 = (size_t)_swig_go_3; 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
-  result = (dist_status)dist_all_gather(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
+  dist_swig::given_options = arg5;
+  
+  arg6 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_all_gather(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5,arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10270,21 +10293,25 @@ _gostring_ _wrap_dist_all_gather_cdist_6d19de9815205af9(long long _swig_go_0, _g
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
   dist_tensor *arg4 = (dist_tensor *) 0 ;
   size_t arg5 ;
   dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_work **arg7 = (dist_work **) 0 ;
   dist_swig::Tensors tensors3 ;
   dist_swig::Tensors tensors4 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int32_t)_swig_go_1; 
@@ -10297,7 +10324,11 @@ _gostring_ _wrap_dist_gather_to_root_cdist_6d19de9815205af9(long long _swig_go_0
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_gather_to_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  dist_swig::given_options = arg6;
+  
+  arg7 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_gather_to_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10307,21 +10338,25 @@ _gostring_ _wrap_dist_gather_to_root_cdist_6d19de9815205af9(long long _swig_go_0
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
   dist_tensor *arg4 = (dist_tensor *) 0 ;
   size_t arg5 ;
   dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_work **arg7 = (dist_work **) 0 ;
   dist_swig::Tensors tensors3 ;
   dist_swig::Tensors tensors4 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int32_t)_swig_go_1; 
@@ -10334,7 +10369,11 @@ _gostring_ _wrap_dist_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, int
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_broadcast(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  dist_swig::given_options = arg6;
+  
+  arg7 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_broadcast(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10344,21 +10383,25 @@ _gostring_ _wrap_dist_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, int
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
   dist_tensor *arg4 = (dist_tensor *) 0 ;
   size_t arg5 ;
   dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_work **arg7 = (dist_work **) 0 ;
   dist_swig::Tensors tensors3 ;
   dist_swig::Tensors tensors4 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int32_t)_swig_go_1; 
@@ -10371,7 +10414,11 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_6d19de9815205af9(long long _swig_g
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
-  result = (dist_status)dist_scatter_from_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  dist_swig::given_options = arg6;
+  
+  arg7 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_scatter_from_root(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10381,20 +10428,24 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_6d19de9815205af9(long long _swig_g
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
   size_t arg4 ;
   dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_work **arg6 = (dist_work **) 0 ;
   dist_swig::Tensors tensors2 ;
   dist_swig::Tensors tensors3 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   
@@ -10406,7 +10457,11 @@ _gostring_ _wrap_dist_all_to_all_cdist_6d19de9815205af9(long long _swig_go_0, _g
   arg4 = (size_t)_swig_go_3; 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
-  result = (dist_status)dist_all_to_all(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
+  dist_swig::given_options = arg5;
+  
+  arg6 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_all_to_all(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5,arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10416,11 +10471,13 @@ _gostring_ _wrap_dist_all_to_all_cdist_6d19de9815205af9(long long _swig_go_0, _g
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10428,10 +10485,12 @@ _gostring_ _wrap_dist_scan_cdist_6d19de9815205af9(long long _swig_go_0, intgo _s
   dist_tensor *arg5 = (dist_tensor *) 0 ;
   size_t arg6 ;
   dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  dist_work **arg8 = (dist_work **) 0 ;
   dist_swig::Tensors tensors4 ;
   dist_swig::Tensors tensors5 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_reduce_op)_swig_go_1; 
@@ -10445,7 +10504,11 @@ _gostring_ _wrap_dist_scan_cdist_6d19de9815205af9(long long _swig_go_0, intgo _s
   arg6 = (size_t)_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
   
-  result = (dist_status)dist_scan(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  dist_swig::given_options = arg7;
+  
+  arg8 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_scan(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7,arg8);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10455,11 +10518,13 @@ _gostring_ _wrap_dist_scan_cdist_6d19de9815205af9(long long _swig_go_0, intgo _s
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10467,10 +10532,12 @@ _gostring_ _wrap_dist_permute_cdist_6d19de9815205af9(long long _swig_go_0, intgo
   dist_tensor *arg5 = (dist_tensor *) 0 ;
   size_t arg6 ;
   dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  dist_work **arg8 = (dist_work **) 0 ;
   dist_swig::Tensors tensors4 ;
   dist_swig::Tensors tensors5 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int32_t)_swig_go_1; 
@@ -10484,7 +10551,11 @@ _gostring_ _wrap_dist_permute_cdist_6d19de9815205af9(long long _swig_go_0, intgo
   arg6 = (size_t)_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
   
-  result = (dist_status)dist_permute(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  dist_swig::given_options = arg7;
+  
+  arg8 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_permute(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7,arg8);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10494,20 +10565,28 @@ _gostring_ _wrap_dist_permute_cdist_6d19de9815205af9(long long _swig_go_0, intgo
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_6d19de9815205af9(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_e932356695b6753f(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
+  dist_work **arg3 = (dist_work **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
+  
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = *(dist_collective_options **)&_swig_go_1; 
   
-  result = (dist_status)dist_barrier(arg1,(dist_collective_options const *)arg2);
+  dist_swig::given_options = arg2;
+  
+  arg3 = dist_swig::room_for_work();
+  
+  result = (dist_status)dist_barrier(arg1,(dist_collective_options const *)arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -10517,11 +10596,13 @@ _gostring_ _wrap_dist_barrier_cdist_6d19de9815205af9(long long _swig_go_0, dist_
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
+  
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10535,6 +10616,8 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_6d19de9815205af9(long long _swig_go
   arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
   arg4 = *(dist_collective_options **)&_swig_go_3; 
   arg5 = (dist_value **)_swig_go_4; 
+  
+  dist_swig::given_options = arg4;
   
   result = (dist_status)dist_all_reduce_value(arg1,arg2,arg3,(dist_collective_options const *)arg4,arg5);
   
@@ -10550,7 +10633,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -10562,6 +10645,8 @@ _gostring_ _wrap_dist_all_gather_value_cdist_6d19de9815205af9(long long _swig_go
   arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
   arg3 = *(dist_collective_options **)&_swig_go_2; 
   arg4 = (dist_value **)_swig_go_3; 
+  
+  dist_swig::given_options = arg3;
   
   result = (dist_status)dist_all_gather_value(arg1,arg2,(dist_collective_options const *)arg3,arg4);
   
@@ -10577,7 +10662,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -10604,7 +10689,7 @@ _gostring_ _wrap_dist_group_create_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10625,7 +10710,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10638,7 +10723,7 @@ intgo _wrap_dist_group_size_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -10653,7 +10738,7 @@ intgo _wrap_dist_group_rank_cdist_6d19de9815205af9(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10665,7 +10750,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_6d19de9815205af9(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10678,32 +10763,32 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_6d19de9815205af9
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t arg2 ;
+  size_t arg2 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg2 = (size_t)_swig_go_1; 
   
   if (arg1) (arg1)->bytes_per_pack = arg2;
   
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t result;
+  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
   
-  result = (int64_t) ((arg1)->bytes_per_pack);
+  result =  ((arg1)->bytes_per_pack);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10715,7 +10800,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_6d19de9815205af9(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10728,7 +10813,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_6d19de9815205af9
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10740,7 +10825,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_6d19de9815205af9(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10753,7 +10838,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_6d19de9815205af9(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_6d19de9815205af9() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_e932356695b6753f() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10764,7 +10849,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_6d19de981
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10774,7 +10859,7 @@ void _wrap_delete_dist_communication_options_cdist_6d19de9815205af9(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10799,7 +10884,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_6d19de9815205af9(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -10811,7 +10896,7 @@ void _wrap_dist_apply_options_kind_set_cdist_6d19de9815205af9(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10824,7 +10909,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_6d19de9815205af9(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10836,7 +10921,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_6d19de9815205af9(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10849,7 +10934,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_6d19de9815205af9(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10861,7 +10946,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_6d19de9815205af9(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10874,7 +10959,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_6d19de9815205af9(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10886,7 +10971,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_6d19de9815205af9(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10899,7 +10984,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_6d19de9815205af9(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_6d19de9815205af9() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_e932356695b6753f() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10910,7 +10995,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10920,7 +11005,7 @@ void _wrap_delete_dist_apply_options_cdist_6d19de9815205af9(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10936,7 +11021,7 @@ void _wrap_dist_apply_options_set_states_cdist_6d19de9815205af9(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10948,30 +11033,7 @@ void _wrap_dist_apply_options_set_function_cdist_6d19de9815205af9(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
-  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  
-  arg1 = *(dist_apply_options **)&_swig_go_0; 
-  
-  dist_apply_options_want_norm(arg1);
-  
-}
-
-
-double _wrap_dist_apply_options_norm_cdist_6d19de9815205af9(dist_apply_options *_swig_go_0) {
-  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  double result;
-  double _swig_go_result;
-  
-  arg1 = *(dist_apply_options **)&_swig_go_0; 
-  
-  result = (double)dist_apply_options_norm(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_reduce_apply_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10979,6 +11041,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_6d19de9815205af9(long long _swig_go_0, 
   size_t arg5 ;
   dist_apply_options *arg6 = (dist_apply_options *) 0 ;
   dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  double *arg8 = (double *) 0 ;
   dist_swig::Tensors tensors3 ;
   dist_swig::Tensors tensors4 ;
   dist_status result;
@@ -10995,8 +11058,11 @@ _gostring_ _wrap_dist_reduce_apply_cdist_6d19de9815205af9(long long _swig_go_0, 
   arg5 = (size_t)_swig_go_4; 
   arg6 = *(dist_apply_options **)&_swig_go_5; 
   arg7 = *(dist_collective_options **)&_swig_go_6; 
+  arg8 = (double *)_swig_go_7; 
   
-  result = (dist_status)dist_reduce_apply(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_apply_options const *)arg6,(dist_collective_options const *)arg7);
+  dist_swig::given_options = arg7;
+  
+  result = (dist_status)dist_reduce_apply(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,SWIG_STD_MOVE(arg5),(dist_apply_options const *)arg6,(dist_collective_options const *)arg7,arg8);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -11010,7 +11076,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_6d19de9815205af9(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -11036,7 +11102,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_6d19de9815205af9(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11059,7 +11125,7 @@ _gostring_ _wrap_dist_work_test_cdist_6d19de9815205af9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11082,7 +11148,7 @@ _gostring_ _wrap_dist_work_wait_cdist_6d19de9815205af9(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11109,7 +11175,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_6d19de9815205af9(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11130,7 +11196,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -11140,7 +11206,7 @@ void _wrap_dist_work_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11161,7 +11227,7 @@ _gostring_ _wrap_dist_work_start_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11184,7 +11250,7 @@ _gostring_ _wrap_dist_work_ready_cdist_6d19de9815205af9(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -11196,7 +11262,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -11208,7 +11274,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11220,7 +11286,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_6d19de9815205af9(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11233,7 +11299,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11245,7 +11311,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_6d19de9815205af9(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11258,7 +11324,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11270,7 +11336,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_6d19de9815205af9(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11283,7 +11349,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_6d19de9815205af9(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11295,7 +11361,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_6d19de9815205af9(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11308,7 +11374,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11320,7 +11386,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_6d19de9815205af9(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11333,7 +11399,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_6d19de9815205af9(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_6d19de9815205af9() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_e932356695b6753f() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -11344,7 +11410,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_6d19de9815205af9(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -11354,7 +11420,7 @@ void _wrap_delete_dist_instances_options_cdist_6d19de9815205af9(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_6d19de9815205af9(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11370,7 +11436,7 @@ void _wrap_dist_instances_options_set_functions_cdist_6d19de9815205af9(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_6d19de9815205af9(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_e932356695b6753f(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -11393,7 +11459,7 @@ _gostring_ _wrap_dist_instances_open_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11416,7 +11482,7 @@ _gostring_ _wrap_dist_instances_close_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -11439,7 +11505,7 @@ _gostring_ _wrap_dist_serve_cdist_6d19de9815205af9(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11452,7 +11518,7 @@ long long _wrap_dist_instance_state_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11473,7 +11539,7 @@ _gostring_ _wrap_dist_replica_check_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_request_test_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_request_test_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11496,7 +11562,7 @@ _gostring_ _wrap_dist_request_test_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_request_wait_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11519,7 +11585,7 @@ _gostring_ _wrap_dist_request_wait_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_any_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_request_wait_any_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_request **arg1 = (dist_request **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11546,7 +11612,7 @@ _gostring_ _wrap_dist_request_wait_any_cdist_6d19de9815205af9(_goslice_ _swig_go
 }
 
 
-_gostring_ _wrap_dist_request_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_request_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11567,7 +11633,7 @@ _gostring_ _wrap_dist_request_cancel_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-long long _wrap_dist_request_user_data_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_request_user_data_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11580,7 +11646,7 @@ long long _wrap_dist_request_user_data_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-void _wrap_dist_request_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_request_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   
   arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
@@ -11590,7 +11656,7 @@ void _wrap_dist_request_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -11613,7 +11679,7 @@ _gostring_ _wrap_dist_completions_create_cdist_6d19de9815205af9(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_request **arg3 = (dist_request **) 0 ;
@@ -11638,7 +11704,7 @@ _gostring_ _wrap_dist_completions_next_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11661,7 +11727,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_6d19de9815205af9(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -11671,7 +11737,7 @@ void _wrap_dist_completions_destroy_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11683,7 +11749,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_6d19de9815205af9(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11696,7 +11762,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_6d19de9815205af9(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11708,7 +11774,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_6d19de9815205af9(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11721,7 +11787,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11733,7 +11799,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_6d19de9815205af9(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11746,32 +11812,32 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  int64_t arg2 ;
+  size_t arg2 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg2 = (size_t)_swig_go_1; 
   
   if (arg1) (arg1)->max_bytes = arg2;
   
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
-  int64_t result;
+  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
   
-  result = (int64_t) ((arg1)->max_bytes);
+  result =  ((arg1)->max_bytes);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11783,7 +11849,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_6d19de9815205af9(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11796,7 +11862,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_6d19de9815205af9(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11808,7 +11874,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_6d19de9815205af9(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11821,7 +11887,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_6d19de9815205af9(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_6d19de9815205af9() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_e932356695b6753f() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11832,7 +11898,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11842,7 +11908,7 @@ void _wrap_delete_dist_batcher_options_cdist_6d19de9815205af9(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11856,7 +11922,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_6d19de9815205af9(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_6d19de9815205af9(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11866,7 +11932,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_6d19de9815205af9(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11896,7 +11962,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11910,7 +11976,7 @@ void _wrap_dist_batcher_count_cdist_6d19de9815205af9(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11931,7 +11997,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11944,7 +12010,7 @@ long long _wrap_dist_batch_size_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11957,7 +12023,7 @@ long long _wrap_dist_batch_bucket_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11972,7 +12038,7 @@ long long _wrap_dist_batch_user_data_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11987,7 +12053,7 @@ long long _wrap_dist_batch_state_cdist_6d19de9815205af9(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -12001,7 +12067,7 @@ void _wrap_dist_batch_set_state_cdist_6d19de9815205af9(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -12024,7 +12090,7 @@ _gostring_ _wrap_dist_batch_check_cdist_6d19de9815205af9(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -12049,7 +12115,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_6d19de9815205af9(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -12063,7 +12129,7 @@ void _wrap_dist_batch_end_cdist_6d19de9815205af9(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_request_take_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_request_take_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -12088,7 +12154,7 @@ _gostring_ _wrap_dist_request_take_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_6d19de9815205af9(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -12111,7 +12177,7 @@ _gostring_ _wrap_dist_versions_create_cdist_6d19de9815205af9(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -12140,7 +12206,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -12167,7 +12233,7 @@ _gostring_ _wrap_dist_replica_version_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12180,7 +12246,7 @@ long long _wrap_dist_versions_latest_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -12205,7 +12271,7 @@ _gostring_ _wrap_dist_versions_await_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -12215,7 +12281,7 @@ void _wrap_dist_versions_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12243,7 +12309,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_6d19de9815205af9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12276,7 +12342,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12303,7 +12369,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_6d19de9815205af9(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12330,7 +12396,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_6d19de9815205af9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12357,7 +12423,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12384,7 +12450,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12420,7 +12486,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12443,7 +12509,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12466,7 +12532,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_6d19de9815205af9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12494,7 +12560,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_6d19de9815205af9(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -12507,7 +12573,7 @@ long long _wrap_dist_value_retain_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -12517,7 +12583,7 @@ void _wrap_dist_value_release_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12530,7 +12596,7 @@ intgo _wrap_dist_value_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12543,7 +12609,7 @@ long long _wrap_dist_value_size_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -12558,7 +12624,7 @@ long long _wrap_dist_value_item_cdist_6d19de9815205af9(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12573,7 +12639,7 @@ _gostring_ _wrap_dist_value_key_cdist_6d19de9815205af9(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12593,7 +12659,7 @@ long long _wrap_dist_value_get_cdist_6d19de9815205af9(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -12629,7 +12695,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12642,7 +12708,7 @@ long long _wrap_dist_value_variable_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12672,7 +12738,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12700,7 +12766,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12729,7 +12795,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_6d19de9815205af9(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12742,7 +12808,7 @@ _gostring_ _wrap_dist_value_text_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -12755,7 +12821,7 @@ long long _wrap_dist_value_object_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_6d19de9815205af9(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_e932356695b6753f(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12780,7 +12846,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_6d19de9815205af9(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_e932356695b6753f(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -12803,7 +12869,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-long long _wrap_dist_dtype_size_cdist_6d19de9815205af9(intgo _swig_go_0) {
+long long _wrap_dist_dtype_size_cdist_e932356695b6753f(intgo _swig_go_0) {
   dist_dtype arg1 ;
   size_t result;
   long long _swig_go_result;
@@ -12816,7 +12882,7 @@ long long _wrap_dist_dtype_size_cdist_6d19de9815205af9(intgo _swig_go_0) {
 }
 
 
-long long _wrap_dist_tensor_num_elements_cdist_6d19de9815205af9(_goslice_ _swig_go_0) {
+long long _wrap_dist_tensor_num_elements_cdist_e932356695b6753f(_goslice_ _swig_go_0) {
   dist_tensor *arg1 = (dist_tensor *) 0 ;
   dist_swig::Tensors tensors1 ;
   int64_t result;
@@ -12832,7 +12898,7 @@ long long _wrap_dist_tensor_num_elements_cdist_6d19de9815205af9(_goslice_ _swig_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12844,7 +12910,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_6d19de9815205af9(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12857,7 +12923,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_6d19de9815205af9(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12876,7 +12942,7 @@ void _wrap_dist_variable_options_name_set_cdist_6d19de9815205af9(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12889,7 +12955,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_6d19de9815205af9(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12901,7 +12967,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_6d19de9815205af9(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12914,7 +12980,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12926,7 +12992,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_6d19de9815205af9(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12939,32 +13005,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_6d19de9815205af9(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
-  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_variable_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->partitions = arg2;
-  
-}
-
-
-intgo _wrap_dist_variable_options_partitions_get_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
-  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_variable_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->partitions);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-dist_variable_options *_wrap_new_dist_variable_options_cdist_6d19de9815205af9() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_e932356695b6753f() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -12975,7 +13016,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_6d19de9815205af9() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -12985,7 +13026,7 @@ void _wrap_delete_dist_variable_options_cdist_6d19de9815205af9(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_6d19de9815205af9(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -12997,7 +13038,7 @@ void _wrap_dist_variable_options_set_initial_cdist_6d19de9815205af9(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -13027,7 +13068,7 @@ _gostring_ _wrap_dist_variable_create_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -13037,7 +13078,7 @@ void _wrap_dist_variable_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13050,7 +13091,7 @@ _gostring_ _wrap_dist_variable_name_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13063,7 +13104,7 @@ intgo _wrap_dist_variable_num_copies_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13101,7 +13142,7 @@ _gostring_ _wrap_dist_variable_component_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13126,7 +13167,7 @@ _gostring_ _wrap_dist_variable_read_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13153,7 +13194,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13178,7 +13219,7 @@ _gostring_ _wrap_dist_replica_read_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13196,6 +13237,8 @@ _gostring_ _wrap_dist_replica_assign_cdist_6d19de9815205af9(long long _swig_go_0
   
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
+  dist_swig::given_options = arg5;
+  
   result = (dist_status)dist_replica_assign(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_collective_options const *)arg5);
   
   if (result == DIST_OK) {
@@ -13210,7 +13253,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13247,7 +13290,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13260,7 +13303,7 @@ _gostring_ _wrap_dist_variable_class_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13273,7 +13316,7 @@ intgo _wrap_dist_variable_synchronization_cdist_6d19de9815205af9(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13286,7 +13329,7 @@ intgo _wrap_dist_variable_aggregation_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13299,7 +13342,7 @@ intgo _wrap_dist_variable_trainable_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -13314,7 +13357,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13348,7 +13391,7 @@ _gostring_ _wrap_dist_variable_device_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13375,7 +13418,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13389,6 +13432,8 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_6d19de9815205af9(long long _swi
   arg3 = (int32_t)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  dist_swig::given_options = arg5;
   
   result = (dist_status)dist_replica_assign_value(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5);
   
@@ -13404,7 +13449,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13418,6 +13463,8 @@ _gostring_ _wrap_dist_replica_scatter_cdist_6d19de9815205af9(long long _swig_go_
   arg3 = (int32_t)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  dist_swig::given_options = arg5;
   
   result = (dist_status)dist_replica_scatter(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5);
   
@@ -13433,7 +13480,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13464,7 +13511,7 @@ _gostring_ _wrap_dist_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13495,7 +13542,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_6d19de9815205af9(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13528,7 +13575,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13555,7 +13602,7 @@ _gostring_ _wrap_dist_gather_cdist_6d19de9815205af9(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -13585,7 +13632,7 @@ _gostring_ _wrap_dist_update_cdist_6d19de9815205af9(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_6d19de9815205af9(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_e932356695b6753f(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -13597,7 +13644,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_6d19de9815205af9(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_6d19de9815205af9(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_e932356695b6753f(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13610,7 +13657,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_6d19de9815205af9(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_6d19de9815205af9() {
+dist_update_options *_wrap_new_dist_update_options_cdist_e932356695b6753f() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -13621,7 +13668,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_6d19de9815205af9(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_e932356695b6753f(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -13631,7 +13678,7 @@ void _wrap_delete_dist_update_options_cdist_6d19de9815205af9(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13667,7 +13714,7 @@ _gostring_ _wrap_dist_replica_update_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_local_results_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_strategy_local_results_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13692,7 +13739,7 @@ _gostring_ _wrap_dist_strategy_local_results_cdist_6d19de9815205af9(long long _s
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13719,7 +13766,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_6d19de9815205af9(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_e932356695b6753f(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13747,7 +13794,7 @@ _gostring_ _wrap_dist_destination_device_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13783,7 +13830,7 @@ _gostring_ _wrap_dist_update_values_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13817,7 +13864,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_6d19de9815205af9(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e932356695b6753f(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -13840,7 +13887,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_6d19de9815205af9(intgo _s
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13852,7 +13899,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_6d19de9815205af9(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13865,7 +13912,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13877,7 +13924,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_6d19de9815205af9(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13890,7 +13937,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_6d19de9815205af
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13902,7 +13949,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_6d19de9815205af9(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13915,7 +13962,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_6d19de9815205af9(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13927,7 +13974,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_6d19de9815205af9(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13940,7 +13987,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_6d19de9815205af9(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -13952,7 +13999,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_6d19de9815205af9(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -13965,7 +14012,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_6d19de9815205af9(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13977,7 +14024,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_6d19de9815205af9(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13990,7 +14037,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_6d19de9815205af9(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14002,7 +14049,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_6d19de9815205af9(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14015,7 +14062,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_6d19de9815205af9(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14027,7 +14074,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_6d19de9815205af9(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14040,7 +14087,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_6d19de9815205af9(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14052,7 +14099,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_6d19de9815205af9(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14065,7 +14112,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14077,7 +14124,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_6d19de9815205af9(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14090,7 +14137,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_6d19de9815205af9(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14102,7 +14149,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_6d19de9815205af9(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14115,7 +14162,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_6d19de9815205af9(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14127,7 +14174,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_6d19de9815205af9(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14140,7 +14187,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_6d19de9815205af9(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14152,7 +14199,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_6d19de9815205af9(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14165,57 +14212,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->fetch_to_device = arg2;
-  
-}
-
-
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->fetch_to_device);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->place_dataset_on_device = arg2;
-  
-}
-
-
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
-  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->place_dataset_on_device);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_dataset_options_as_one_process_set_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14227,7 +14224,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_6d19de9815205af9(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14240,7 +14237,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_6d19de9815205af9(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_6d19de9815205af9() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_e932356695b6753f() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -14251,7 +14248,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -14261,7 +14258,7 @@ void _wrap_delete_dist_dataset_options_cdist_6d19de9815205af9(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_6d19de9815205af9(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14275,7 +14272,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_6d19de9815205af9(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -14307,7 +14304,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_6d19de9815205af9(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14338,7 +14335,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_6d19de9815205af9(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_e932356695b6753f(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14350,7 +14347,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_6d19de9815205af9(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14363,7 +14360,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_e932356695b6753f(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14375,7 +14372,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_6d19de9815205af9(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14388,7 +14385,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e932356695b6753f(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14400,7 +14397,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_6d19de9815205af9(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14413,7 +14410,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_6d19de9815205af9(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_6d19de9815205af9() {
+dist_input_context *_wrap_new_dist_input_context_cdist_e932356695b6753f() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -14424,7 +14421,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_6d19de9815205af9(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -14434,7 +14431,7 @@ void _wrap_delete_dist_input_context_cdist_6d19de9815205af9(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_6d19de9815205af9(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e932356695b6753f(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -14459,7 +14456,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_6d19de9815205af
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14489,7 +14486,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_6d19de9815205af9(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14499,7 +14496,7 @@ void _wrap_dist_dataset_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14522,7 +14519,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14534,7 +14531,7 @@ void _wrap_dist_position_pass_set_cdist_6d19de9815205af9(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14547,7 +14544,7 @@ long long _wrap_dist_position_pass_get_cdist_6d19de9815205af9(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14559,7 +14556,7 @@ void _wrap_dist_position_elements_set_cdist_6d19de9815205af9(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14572,7 +14569,7 @@ long long _wrap_dist_position_elements_get_cdist_6d19de9815205af9(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14584,7 +14581,7 @@ void _wrap_dist_position_examples_set_cdist_6d19de9815205af9(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14597,7 +14594,7 @@ long long _wrap_dist_position_examples_get_cdist_6d19de9815205af9(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_6d19de9815205af9(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14609,7 +14606,7 @@ void _wrap_dist_position_batches_set_cdist_6d19de9815205af9(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14622,7 +14619,7 @@ long long _wrap_dist_position_batches_get_cdist_6d19de9815205af9(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_6d19de9815205af9() {
+dist_position *_wrap_new_dist_position_cdist_e932356695b6753f() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14633,7 +14630,7 @@ dist_position *_wrap_new_dist_position_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_position_cdist_6d19de9815205af9(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_e932356695b6753f(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14643,7 +14640,7 @@ void _wrap_delete_dist_position_cdist_6d19de9815205af9(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_6d19de9815205af9(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_e932356695b6753f(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14666,7 +14663,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_6d19de9815205af9(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_e932356695b6753f(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14691,7 +14688,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14714,7 +14711,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14724,7 +14721,7 @@ void _wrap_dist_iterator_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14766,7 +14763,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14797,7 +14794,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_6d19de9815205af9(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14820,7 +14817,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14850,7 +14847,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14873,7 +14870,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14896,7 +14893,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_6d19de9815205af9(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14908,7 +14905,7 @@ void _wrap_dist_drift_num_copies_set_cdist_6d19de9815205af9(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14921,7 +14918,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_6d19de9815205af9(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14933,7 +14930,7 @@ void _wrap_dist_drift_replica_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14946,7 +14943,7 @@ intgo _wrap_dist_drift_replica_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14958,7 +14955,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_6d19de9815205af9(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14971,7 +14968,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_6d19de9815205af9(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14983,7 +14980,7 @@ void _wrap_dist_drift_element_set_cdist_6d19de9815205af9(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14996,7 +14993,7 @@ long long _wrap_dist_drift_element_get_cdist_6d19de9815205af9(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_6d19de9815205af9() {
+dist_drift *_wrap_new_dist_drift_cdist_e932356695b6753f() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -15007,7 +15004,7 @@ dist_drift *_wrap_new_dist_drift_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -15017,7 +15014,7 @@ void _wrap_delete_dist_drift_cdist_6d19de9815205af9(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -15042,7 +15039,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -15074,7 +15071,7 @@ _gostring_ _wrap_dist_metric_create_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15112,7 +15109,7 @@ _gostring_ _wrap_dist_metric_update_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -15137,7 +15134,7 @@ _gostring_ _wrap_dist_metric_result_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -15160,7 +15157,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15173,7 +15170,7 @@ intgo _wrap_dist_metric_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15186,7 +15183,7 @@ _gostring_ _wrap_dist_metric_name_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15199,7 +15196,7 @@ long long _wrap_dist_metric_variable_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -15209,7 +15206,7 @@ void _wrap_dist_metric_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15247,7 +15244,7 @@ _gostring_ _wrap_dist_average_loss_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15278,7 +15275,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15299,7 +15296,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15320,7 +15317,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_get_strategy_cdist_6d19de9815205af9() {
+long long _wrap_dist_get_strategy_cdist_e932356695b6753f() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -15331,7 +15328,7 @@ long long _wrap_dist_get_strategy_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_6d19de9815205af9() {
+intgo _wrap_dist_has_strategy_cdist_e932356695b6753f() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15342,7 +15339,7 @@ intgo _wrap_dist_has_strategy_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_6d19de9815205af9() {
+intgo _wrap_dist_in_cross_replica_context_cdist_e932356695b6753f() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15353,7 +15350,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_6d19de9815205af9() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_6d19de9815205af9() {
+long long _wrap_dist_get_replica_cdist_e932356695b6753f() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -15364,7 +15361,7 @@ long long _wrap_dist_get_replica_cdist_6d19de9815205af9() {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15385,7 +15382,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_6d19de9815205af9(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15408,7 +15405,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15429,7 +15426,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15454,7 +15451,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_6d19de9815205af9(long long
 }
 
 
-long long _wrap_dist_value_container_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15467,7 +15464,7 @@ long long _wrap_dist_value_container_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -15479,7 +15476,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_6d19de9815205af9(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15492,7 +15489,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_6d19de9815205af9(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -15504,7 +15501,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_6d19de9815205af9(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15517,7 +15514,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15536,7 +15533,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_6d19de9815205af9
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15549,7 +15546,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_6d19de9815
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -15561,7 +15558,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_6d19de98
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15574,7 +15571,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_6d1
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15584,7 +15581,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_6d19de9815205af9(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_6d19de9815205af9() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_e932356695b6753f() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -15595,7 +15592,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_6d19de98152
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15605,7 +15602,7 @@ void _wrap_delete_dist_cross_device_options_cdist_6d19de9815205af9(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -15617,7 +15614,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -15633,7 +15630,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_6d19de9815205af9(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_6d19de9815205af9(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -15656,7 +15653,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_6d19de9815205af9(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -15666,7 +15663,7 @@ void _wrap_dist_cross_device_destroy_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15679,7 +15676,7 @@ intgo _wrap_dist_cross_device_kind_cdist_6d19de9815205af9(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15692,7 +15689,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15705,7 +15702,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_6d19de9815205af9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15734,7 +15731,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_6d19de9815205af9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15765,7 +15762,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -15792,7 +15789,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_6d19de9815205af9(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15819,7 +15816,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_6d19de9815205af9(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -15831,7 +15828,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_6d19de9815205af9(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15844,7 +15841,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_6d19de9815205af9(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -15856,7 +15853,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_6d19de9815205af9(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15869,7 +15866,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_6d19de9815205af9
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_6d19de9815205af9() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_e932356695b6753f() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15880,7 +15877,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_6d19de9815205af
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15890,7 +15887,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_6d19de9815205af9(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15911,7 +15908,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_6d19de9815205af9(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15932,7 +15929,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_6d19de9815205af9(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15953,7 +15950,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_6d19de9815205af9(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15987,7 +15984,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -16021,7 +16018,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -16051,7 +16048,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16064,7 +16061,7 @@ long long _wrap_dist_checkpoint_size_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16079,7 +16076,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16122,7 +16119,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16152,7 +16149,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -16164,7 +16161,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_6d19de9815205af9(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16177,7 +16174,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_6d19de9815205af9(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -16189,7 +16186,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_6d19de9815205af9(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16202,7 +16199,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_6d19de9815205af9(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_6d19de9815205af9() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_e932356695b6753f() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -16213,7 +16210,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_6d19de9
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_6d19de9815205af9(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -16223,7 +16220,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_6d19de9815205af9(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -16255,7 +16252,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_6d19de9815205af9(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_e932356695b6753f(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16280,7 +16277,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16293,7 +16290,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_6d19de9815205af9(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16308,7 +16305,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_6d19de9815205af9(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16328,7 +16325,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_6d19de9815205af9(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -16338,7 +16335,7 @@ void _wrap_dist_checkpoint_destroy_cdist_6d19de9815205af9(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -16350,7 +16347,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -16362,7 +16359,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_6d19de9815205af9() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_6d19de9815205af9() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_e932356695b6753f() {
   int result;
   intgo _swig_go_result;
   
@@ -16374,7 +16371,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16393,7 +16390,7 @@ void _wrap_dist_preemption_options_path_set_cdist_6d19de9815205af9(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16406,7 +16403,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_6d19de9815205af9(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -16418,7 +16415,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_6d19de9815205af9(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16431,7 +16428,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_6d19de9815205af9(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_6d19de9815205af9() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_e932356695b6753f() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -16442,7 +16439,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_6d19de9815205af
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -16452,7 +16449,7 @@ void _wrap_delete_dist_preemption_options_cdist_6d19de9815205af9(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_6d19de9815205af9(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -16466,7 +16463,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_6d19de9815205af9(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_6d19de9815205af9(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_e932356695b6753f(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -16491,7 +16488,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_6d19de9815205af9(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16501,7 +16498,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_6d19de9815205af9(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16511,7 +16508,7 @@ void _wrap_dist_preemption_notify_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -16539,7 +16536,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -16564,7 +16561,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_6d19de9815205af9(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16574,7 +16571,7 @@ void _wrap_dist_preemption_count_run_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16587,7 +16584,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_6d19de9815205af9(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16599,7 +16596,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_6d19de9815205af9(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16612,7 +16609,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16624,7 +16621,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_6d19de9815205af9(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16637,7 +16634,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_6d19de9815205af9(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16647,7 +16644,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_6d19de9815205af9(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_6d19de9815205af9() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_e932356695b6753f() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -16658,7 +16655,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_6d19de9815205af
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_6d19de9815205af9(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16668,7 +16665,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_6d19de9815205af9(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_6d19de9815205af9(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_e932356695b6753f(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -16705,7 +16702,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_6d19de9815205af9(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -16739,7 +16736,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_6d19de9815205af9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16760,7 +16757,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16773,7 +16770,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16794,7 +16791,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -16806,7 +16803,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16819,7 +16816,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16829,7 +16826,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_6d19de9815205af9(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_6d19de9815205af9() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_e932356695b6753f() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -16840,7 +16837,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_6d19de9815205af
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_6d19de9815205af9(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16850,7 +16847,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_6d19de9815205af9(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_6d19de9815205af9(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_e932356695b6753f(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16887,7 +16884,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_6d19de9815205af9(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16897,7 +16894,7 @@ void _wrap_dist_rpc_client_destroy_cdist_6d19de9815205af9(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16909,7 +16906,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_6d19de9815205af9(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16922,7 +16919,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16934,7 +16931,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_6d19de9815205af9(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16947,7 +16944,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_6d19de9815205af9(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_6d19de9815205af9() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_e932356695b6753f() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16958,7 +16955,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_6d19de9815205af9() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_6d19de9815205af9(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16968,7 +16965,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_6d19de9815205af9(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17002,7 +16999,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_6d19de9815205af9(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17036,7 +17033,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_6d19de9815205af9(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_6d19de9815205af9(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_e932356695b6753f(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17061,7 +17058,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17086,7 +17083,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17099,7 +17096,7 @@ intgo _wrap_dist_remote_value_ready_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -17109,7 +17106,7 @@ void _wrap_dist_remote_value_cancel_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -17122,7 +17119,7 @@ long long _wrap_dist_remote_value_retain_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -17132,7 +17129,7 @@ void _wrap_dist_remote_value_release_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -17144,7 +17141,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_6d19de9815205af9(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17157,7 +17154,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_6d19de9815205af9(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17176,7 +17173,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_6d19de9815205af9(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17189,7 +17186,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -17201,7 +17198,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_6d19de9815205af9(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17214,32 +17211,32 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_6d19de9815205af9(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
-  int64_t arg2 ;
+  size_t arg2 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg2 = (size_t)_swig_go_1; 
   
   if (arg1) (arg1)->max_message_bytes = arg2;
   
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
-  int64_t result;
+  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
   
-  result = (int64_t) ((arg1)->max_message_bytes);
+  result =  ((arg1)->max_message_bytes);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -17249,7 +17246,7 @@ void _wrap_dist_server_options_count_memory_cdist_6d19de9815205af9(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_6d19de9815205af9() {
+dist_server_options *_wrap_new_dist_server_options_cdist_e932356695b6753f() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -17260,7 +17257,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_6d19de9815205af9(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -17270,7 +17267,7 @@ void _wrap_delete_dist_server_options_cdist_6d19de9815205af9(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17304,7 +17301,7 @@ _gostring_ _wrap_dist_server_create_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_6d19de9815205af9(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_e932356695b6753f(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -17327,7 +17324,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_6d19de9815205af9(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -17361,7 +17358,7 @@ _gostring_ _wrap_dist_server_register_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -17396,7 +17393,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_6d19de9815205af9(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17417,7 +17414,7 @@ _gostring_ _wrap_dist_server_start_cdist_6d19de9815205af9(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17430,7 +17427,7 @@ _gostring_ _wrap_dist_server_target_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17455,7 +17452,7 @@ _gostring_ _wrap_dist_server_join_cdist_6d19de9815205af9(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -17465,7 +17462,7 @@ void _wrap_dist_server_stop_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17486,7 +17483,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_6d19de9815205af9(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17499,7 +17496,7 @@ _gostring_ _wrap_dist_closure_name_cdist_6d19de9815205af9(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17512,7 +17509,7 @@ long long _wrap_dist_closure_id_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17525,7 +17522,7 @@ intgo _wrap_dist_closure_worker_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17538,7 +17535,7 @@ long long _wrap_dist_closure_cancel_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17572,7 +17569,7 @@ _gostring_ _wrap_dist_closure_read_cdist_6d19de9815205af9(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17604,7 +17601,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17636,7 +17633,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17668,7 +17665,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17709,7 +17706,7 @@ _gostring_ _wrap_dist_closure_update_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17739,7 +17736,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17751,7 +17748,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_6d19de9815205af9(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17764,7 +17761,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17776,7 +17773,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_6d19de9815205a
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17789,7 +17786,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_6d19de9815205
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17801,7 +17798,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_6d19de9815205af9(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17814,7 +17811,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17826,7 +17823,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_6d19de9815205af9(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17839,32 +17836,32 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_6d19de9815205af9(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
-  int64_t arg2 ;
+  size_t arg2 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg2 = (size_t)_swig_go_1; 
   
   if (arg1) (arg1)->max_message_bytes = arg2;
   
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
-  int64_t result;
+  size_t result;
   long long _swig_go_result;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
   
-  result = (int64_t) ((arg1)->max_message_bytes);
+  result =  ((arg1)->max_message_bytes);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_6d19de9815205af9() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_e932356695b6753f() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17875,7 +17872,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_6d19de9815205
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17885,7 +17882,7 @@ void _wrap_delete_dist_coordinator_options_cdist_6d19de9815205af9(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_6d19de9815205af9(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17897,7 +17894,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_6d19de9815205af9(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_6d19de9815205af9(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_e932356695b6753f(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17922,7 +17919,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17932,7 +17929,7 @@ void _wrap_dist_coordinator_destroy_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17944,7 +17941,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_6d19de9815205af9(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17957,7 +17954,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_6d19de9815205af9(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17976,7 +17973,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_6d19de9815205af9(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17989,7 +17986,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_6d19de9815205a
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_6d19de9815205af9() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_e932356695b6753f() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -18000,7 +17997,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_6d19de9815205
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -18010,7 +18007,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_6d19de9815205af9(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_6d19de9815205af9(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18024,7 +18021,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_6d19de9815205af9(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -18059,7 +18056,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_6d19de9815205af9(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18072,7 +18069,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_6d19de9815205af9(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -18087,7 +18084,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -18132,7 +18129,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -18175,7 +18172,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -18209,7 +18206,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18241,7 +18238,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_6d19de9815205af9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -18273,7 +18270,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -18305,7 +18302,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_6d19de9815205af9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -18346,7 +18343,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18374,7 +18371,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -18404,7 +18401,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_6d19de9815205af9(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -18416,7 +18413,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_6d19de9815205af9(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18429,7 +18426,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -18441,7 +18438,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_6d19de9815205af9(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -18454,7 +18451,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_6d19de9815205af9(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_6d19de9815205af9() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_e932356695b6753f() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -18465,7 +18462,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_6d19de9815205af9() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_6d19de9815205af9(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -18475,7 +18472,7 @@ void _wrap_delete_dist_schedule_options_cdist_6d19de9815205af9(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18509,7 +18506,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_6d19de9815205af9(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -18534,7 +18531,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_6d19de9815205af9(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -18557,7 +18554,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18594,7 +18591,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_6d19de9815205af9(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18606,7 +18603,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_6d19de9815205af9(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18619,7 +18616,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_6d19de9815205af9(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18631,7 +18628,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_6d19de9815205af9(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18644,7 +18641,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_6d19de9815205af9(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18656,7 +18653,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_6d19de9815205af9(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18669,7 +18666,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_6d19de9815205af9(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18681,7 +18678,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_6d19de9815205af9(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18694,7 +18691,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_6d19de9815205af9(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18706,7 +18703,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_6d19de9815205af9(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18719,7 +18716,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18731,7 +18728,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_6d19de9815205af9(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18744,7 +18741,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18756,7 +18753,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_6d19de9815205af9(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18769,7 +18766,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18781,7 +18778,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_6d19de9815205af9(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18794,7 +18791,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_6d19de9815205af9(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18806,7 +18803,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_6d19de9815205af9(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18819,7 +18816,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_6d19de9815205af9(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18831,7 +18828,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_6d19de9815205af9(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18844,7 +18841,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_6d19de9815205af9(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18856,7 +18853,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_6d19de9815205af9(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18869,7 +18866,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_6d19de9815205af9(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18881,7 +18878,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_6d19de9815205af9(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18894,7 +18891,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_6d19de9815205af9(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18906,7 +18903,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_6d19de9815205af9(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18919,7 +18916,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_6d19de9815205af9
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_6d19de9815205af9() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_e932356695b6753f() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18930,7 +18927,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_6d19de9815205af9(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_6d19de9815205af9(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18940,7 +18937,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_6d19de9815205af9(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_6d19de9815205af9(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_e932356695b6753f(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18963,7 +18960,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_6d19de9815205af9() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_e932356695b6753f() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18974,7 +18971,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_6d19de9815205af9() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_6d19de9815205af9(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_e932356695b6753f(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18984,7 +18981,7 @@ void _wrap_delete_dist_topology_options_cdist_6d19de9815205af9(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19017,7 +19014,7 @@ _gostring_ _wrap_dist_topology_create_cdist_6d19de9815205af9(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -19027,7 +19024,7 @@ void _wrap_dist_topology_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19060,7 +19057,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_6d19de9815205af9(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_6d19de9815205af9(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -19070,7 +19067,7 @@ void _wrap_dist_device_assignment_destroy_cdist_6d19de9815205af9(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_6d19de9815205af9(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_e932356695b6753f(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -19093,7 +19090,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_6d19de9815205af9(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19106,7 +19103,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19119,7 +19116,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_6d19de9815205af9(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19132,7 +19129,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_6d19de9815205af9(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -19145,7 +19142,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_6d19de9815205af9(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19170,7 +19167,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_6d19de9815205af9(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19195,7 +19192,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_6d19de9815205af9(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19220,7 +19217,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19255,7 +19252,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_6d19de9815205af9(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19290,7 +19287,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_6d19de9815205af9(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -19321,7 +19318,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_6d19de9815205af9(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_6d19de9815205af9(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -19344,7 +19341,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_6d19de9815205af9(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -19357,7 +19354,7 @@ long long _wrap_dist_device_assignment_topology_cdist_6d19de9815205af9(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19370,7 +19367,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_6d19de9815205af9(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19383,7 +19380,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_6d19de9815205af9(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19410,7 +19407,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_6d19de9815205af9(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19447,7 +19444,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_6d19de9815205af9(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19484,7 +19481,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_6d19de9815205af9(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19496,7 +19493,7 @@ void _wrap_dist_partition_kind_set_cdist_6d19de9815205af9(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19509,7 +19506,7 @@ intgo _wrap_dist_partition_kind_get_cdist_6d19de9815205af9(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19521,7 +19518,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_6d19de9815205af9(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19534,7 +19531,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_6d19de9815205af9(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19546,7 +19543,7 @@ void _wrap_dist_partition_logical_device_set_cdist_6d19de9815205af9(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19559,7 +19556,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_6d19de9815205af9(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19571,7 +19568,7 @@ void _wrap_dist_partition_uneven_set_cdist_6d19de9815205af9(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19584,7 +19581,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_6d19de9815205af9(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_6d19de9815205af9(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19596,7 +19593,7 @@ void _wrap_dist_partition_spmd_set_cdist_6d19de9815205af9(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19609,7 +19606,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_6d19de9815205af9(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_6d19de9815205af9() {
+dist_partition *_wrap_new_dist_partition_cdist_e932356695b6753f() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -19620,7 +19617,7 @@ dist_partition *_wrap_new_dist_partition_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -19630,7 +19627,7 @@ void _wrap_delete_dist_partition_cdist_6d19de9815205af9(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_6d19de9815205af9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_e932356695b6753f(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19644,7 +19641,7 @@ void _wrap_dist_partition_set_shape_cdist_6d19de9815205af9(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_6d19de9815205af9(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_e932356695b6753f(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19658,7 +19655,7 @@ void _wrap_dist_partition_set_dimensions_cdist_6d19de9815205af9(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_6d19de9815205af9(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19679,7 +19676,7 @@ _gostring_ _wrap_dist_partition_check_cdist_6d19de9815205af9(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_6d19de9815205af9(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_e932356695b6753f(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -19691,7 +19688,7 @@ void _wrap_dist_split_options_uneven_set_cdist_6d19de9815205af9(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_6d19de9815205af9(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_e932356695b6753f(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19704,7 +19701,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_6d19de9815205af9(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_6d19de9815205af9() {
+dist_split_options *_wrap_new_dist_split_options_cdist_e932356695b6753f() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -19715,7 +19712,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_6d19de9815205af9(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_e932356695b6753f(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -19725,7 +19722,7 @@ void _wrap_delete_dist_split_options_cdist_6d19de9815205af9(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19752,7 +19749,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_6d19de9815205af9(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19777,7 +19774,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_6d19de9815205af9(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19790,7 +19787,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_6d19de9815205af9(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_6d19de9815205af9(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -19803,7 +19800,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_6d19de9815205af9(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_6d19de9815205af9(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_e932356695b6753f(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -19826,7 +19823,7 @@ _gostring_ _wrap_dist_value_partition_cdist_6d19de9815205af9(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_e932356695b6753f(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -19838,7 +19835,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_6d19de9815205af9(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_e932356695b6753f(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19851,7 +19848,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_6d19de9815205af9(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_e932356695b6753f(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19863,7 +19860,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_6d19de9815205af9(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_e932356695b6753f(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19876,7 +19873,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_6d19de9815205af9(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_6d19de9815205af9() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_e932356695b6753f() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19887,7 +19884,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_e932356695b6753f(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19897,7 +19894,7 @@ void _wrap_delete_dist_devices_options_cdist_6d19de9815205af9(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_6d19de9815205af9(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_e932356695b6753f(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19909,7 +19906,7 @@ void _wrap_dist_devices_options_add_result_cdist_6d19de9815205af9(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19943,7 +19940,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_6d19de9815205af9(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_6d19de9815205af9(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_e932356695b6753f(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19956,7 +19953,7 @@ intgo _wrap_dist_device_replica_cdist_6d19de9815205af9(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19988,7 +19985,7 @@ _gostring_ _wrap_dist_device_axis_cdist_6d19de9815205af9(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -20018,7 +20015,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_6d19de9815205af9(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_6d19de9815205af9(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_e932356695b6753f(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -20030,7 +20027,7 @@ void _wrap_dist_halo_ndim_set_cdist_6d19de9815205af9(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_6d19de9815205af9(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_e932356695b6753f(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -20043,7 +20040,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_6d19de9815205af9(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_6d19de9815205af9() {
+dist_halo *_wrap_new_dist_halo_cdist_e932356695b6753f() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -20054,7 +20051,7 @@ dist_halo *_wrap_new_dist_halo_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_6d19de9815205af9(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_e932356695b6753f(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -20064,7 +20061,7 @@ void _wrap_delete_dist_halo_cdist_6d19de9815205af9(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20078,7 +20075,7 @@ void _wrap_dist_halo_set_parts_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20092,7 +20089,7 @@ void _wrap_dist_halo_set_low_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20106,7 +20103,7 @@ void _wrap_dist_halo_set_high_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -20120,7 +20117,7 @@ void _wrap_dist_halo_set_edges_cdist_6d19de9815205af9(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_6d19de9815205af9(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -20141,6 +20138,8 @@ _gostring_ _wrap_dist_halo_exchange_cdist_6d19de9815205af9(long long _swig_go_0,
   
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
+  dist_swig::given_options = arg5;
+  
   result = (dist_status)dist_halo_exchange(arg1,(dist_tensor const *)arg2,(dist_halo const *)arg3,(dist_tensor const *)arg4,(dist_collective_options const *)arg5);
   
   if (result == DIST_OK) {
@@ -20155,7 +20154,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_6d19de9815205af9(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_6d19de9815205af9(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_e932356695b6753f(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -20178,6 +20177,8 @@ _gostring_ _wrap_dist_reshard_cdist_6d19de9815205af9(long long _swig_go_0, dist_
   
   arg6 = *(dist_collective_options **)&_swig_go_5; 
   
+  dist_swig::given_options = arg6;
+  
   result = (dist_status)dist_reshard(arg1,(dist_partition const *)arg2,(dist_partition const *)arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5,(dist_collective_options const *)arg6);
   
   if (result == DIST_OK) {
@@ -20192,12 +20193,12 @@ _gostring_ _wrap_dist_reshard_cdist_6d19de9815205af9(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_6d19de9815205af9(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_e932356695b6753f(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
   int32_t arg4 ;
-  int64_t *arg5 = (int64_t *) 0 ;
+  size_t *arg5 = (size_t *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -20205,7 +20206,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_6d19de9815205af9(dist_partition *_swig
   arg2 = *(dist_partition **)&_swig_go_1; 
   arg3 = (dist_dtype)_swig_go_2; 
   arg4 = (int32_t)_swig_go_3; 
-  arg5 = (int64_t *)_swig_go_4; 
+  arg5 = (size_t *)_swig_go_4; 
   
   result = (dist_status)dist_reshard_bytes((dist_partition const *)arg1,(dist_partition const *)arg2,arg3,arg4,arg5);
   
@@ -20221,7 +20222,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_6d19de9815205af9(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20241,7 +20242,7 @@ intgo _wrap_fail_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20261,7 +20262,7 @@ intgo _wrap_fail_as_told_cdist_6d19de9815205af9(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -20286,7 +20287,7 @@ _gostring_ _wrap_rpc_arguments_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_6d19de9815205af9(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_e932356695b6753f(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -20299,7 +20300,7 @@ _gostring_ _wrap_Text_text_cdist_6d19de9815205af9(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20322,7 +20323,7 @@ _gostring_ _wrap_Text_explain_cdist_6d19de9815205af9(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -20345,7 +20346,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_6d19de9815205af9(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -20368,7 +20369,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_6d19de9815205af9(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -20391,7 +20392,7 @@ _gostring_ _wrap_Text_describe_value_cdist_6d19de9815205af9(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -20414,7 +20415,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_6d19de9815205af9(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20437,7 +20438,7 @@ _gostring_ _wrap_Text_write_trace_cdist_6d19de9815205af9(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -20460,7 +20461,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_6d19de9815205af9(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -20483,7 +20484,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_6d19de9815205af9(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -20513,7 +20514,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_6d19de9815205af9(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_6d19de9815205af9(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -20536,7 +20537,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_6d19de9815205af9(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_6d19de9815205af9(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_e932356695b6753f(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20564,7 +20565,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_6d19de9815205af9(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_6d19de9815205af9() {
+Text *_wrap_new_Text_cdist_e932356695b6753f() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -20575,7 +20576,7 @@ Text *_wrap_new_Text_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_Text_cdist_6d19de9815205af9(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_e932356695b6753f(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -20585,7 +20586,7 @@ void _wrap_delete_Text_cdist_6d19de9815205af9(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20608,7 +20609,7 @@ _gostring_ _wrap_Stragglers_read_cdist_6d19de9815205af9(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_6d19de9815205af9(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_e932356695b6753f(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20621,7 +20622,7 @@ long long _wrap_Stragglers_size_cdist_6d19de9815205af9(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20636,7 +20637,7 @@ intgo _wrap_Stragglers_collective_cdist_6d19de9815205af9(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20651,7 +20652,7 @@ intgo _wrap_Stragglers_group_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20666,7 +20667,7 @@ intgo _wrap_Stragglers_replica_cdist_6d19de9815205af9(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20681,7 +20682,7 @@ intgo _wrap_Stragglers_worker_cdist_6d19de9815205af9(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20696,7 +20697,7 @@ long long _wrap_Stragglers_rounds_cdist_6d19de9815205af9(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20711,7 +20712,7 @@ long long _wrap_Stragglers_times_last_cdist_6d19de9815205af9(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20726,7 +20727,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_6d19de9815205af9(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20741,7 +20742,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_6d19de9815205af9(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_6d19de9815205af9(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -20756,7 +20757,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_6d19de9815205af9(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_6d19de9815205af9() {
+Stragglers *_wrap_new_Stragglers_cdist_e932356695b6753f() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -20767,7 +20768,7 @@ Stragglers *_wrap_new_Stragglers_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_6d19de9815205af9(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_e932356695b6753f(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -20777,7 +20778,7 @@ void _wrap_delete_Stragglers_cdist_6d19de9815205af9(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_6d19de9815205af9(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_e932356695b6753f(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20790,7 +20791,7 @@ long long _wrap_Numbers_size_cdist_6d19de9815205af9(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20805,7 +20806,7 @@ long long _wrap_Numbers_at_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20817,7 +20818,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_6d19de9815205af9(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20829,7 +20830,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_6d19de9815205af9(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20841,7 +20842,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_6d19de9815205af9(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20853,7 +20854,7 @@ void _wrap_Numbers_topology_serialized_cdist_6d19de9815205af9(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20865,7 +20866,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_6d19de9815205af9(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20892,7 +20893,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_6d19de9815205af9(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20919,7 +20920,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_6d19de9815205af
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_6d19de9815205af9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_e932356695b6753f(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20931,7 +20932,7 @@ void _wrap_Numbers_partition_shape_cdist_6d19de9815205af9(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_6d19de9815205af9(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_e932356695b6753f(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20943,7 +20944,7 @@ void _wrap_Numbers_partition_dimensions_cdist_6d19de9815205af9(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_6d19de9815205af9(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_e932356695b6753f(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20968,7 +20969,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_6d19de9815205af9(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -21008,7 +21009,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_6d19de9815205af9(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_6d19de9815205af9(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -21031,7 +21032,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_6d19de9815205af9(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_6d19de9815205af9() {
+Numbers *_wrap_new_Numbers_cdist_e932356695b6753f() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -21042,7 +21043,7 @@ Numbers *_wrap_new_Numbers_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_Numbers_cdist_6d19de9815205af9(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_e932356695b6753f(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -21052,7 +21053,7 @@ void _wrap_delete_Numbers_cdist_6d19de9815205af9(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_6d19de9815205af9(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -21077,7 +21078,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_6d19de9815205af9(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -21108,7 +21109,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_6d19de9815205af9(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -21135,7 +21136,7 @@ void _wrap_tensor_at_cdist_6d19de9815205af9(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -21149,7 +21150,7 @@ void _wrap_set_number_at_cdist_6d19de9815205af9(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_6d19de9815205af9(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_e932356695b6753f(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -21170,7 +21171,7 @@ void _wrap_Destinations_add_cdist_6d19de9815205af9(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_6d19de9815205af9(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_e932356695b6753f(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -21183,7 +21184,7 @@ dist_destination *_wrap_Destinations_get_cdist_6d19de9815205af9(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_6d19de9815205af9() {
+Destinations *_wrap_new_Destinations_cdist_e932356695b6753f() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -21194,7 +21195,7 @@ Destinations *_wrap_new_Destinations_cdist_6d19de9815205af9() {
 }
 
 
-void _wrap_delete_Destinations_cdist_6d19de9815205af9(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_e932356695b6753f(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -21204,7 +21205,7 @@ void _wrap_delete_Destinations_cdist_6d19de9815205af9(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -21242,7 +21243,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_6d19de9815205af9(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -21280,7 +21281,7 @@ _gostring_ _wrap_quick_broadcast_cdist_6d19de9815205af9(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_6d19de9815205af9(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -21308,7 +21309,7 @@ _gostring_ _wrap_run_until_cdist_6d19de9815205af9(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_6d19de9815205af9(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -150,4 +150,4 @@ def distribute_from_function(
         source = dataset._source(strategy, forms)
         return strategy.dataset_from_iterable(source, static_shapes=1 if dataset._static else -1)
 
-    return DistributedDataset(strategy.dataset_from_function(make, **input_options(options)), strategy, forms)
+    return DistributedDataset(strategy.dataset_from_function(make, **input_options(options, of_function=True)), strategy, forms)

@@ -102,7 +102,7 @@ class CommunicationOptions:
         """Which one is wanted."""
 
     def _collective_options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"implementation": libdist.Communication[self.implementation.name]}
+        options: dict[str, Any] = {}
         if self.bytes_per_pack:
             options["bytes_per_pack"] = self.bytes_per_pack
         if self.timeout_seconds is not None:
@@ -199,7 +199,8 @@ class InputOptions:
         self.experimental_replication_mode = experimental_replication_mode
         """PER_REPLICA only for distribute_datasets_from_function()."""
         self.experimental_place_dataset_on_device = experimental_place_dataset_on_device
-        """Without effect: the device is the host."""
+        """Without effect: the device is the host. For distribute_datasets_from_function(), True needs PER_REPLICA, and
+        experimental_fetch_to_device=False."""
         self.experimental_per_replica_buffer_size = experimental_per_replica_buffer_size
         """Batches that are made ahead."""
         self.as_one_process = as_one_process
@@ -207,20 +208,27 @@ class InputOptions:
         with all of them would, so that training has the same bits however replicas are divided among workers."""
 
     def _native(self) -> dict[str, Any]:
-        fetch = self.experimental_fetch_to_device
         return {
-            "fetch_to_device": 0 if fetch is None else 1 if fetch else -1,
             "replication_mode": libdist.InputMode[self.experimental_replication_mode.name],
-            "place_dataset_on_device": self.experimental_place_dataset_on_device,
             "prefetch": self.experimental_per_replica_buffer_size or -1,
             "as_one_process": self.as_one_process,
         }
 
 
-def input_options(options: Optional[InputOptions]) -> dict[str, Any]:
+def input_options(options: Optional[InputOptions], of_function: bool = False) -> dict[str, Any]:
     """libdist's options of a dataset."""
     given = checked(options, InputOptions, "tf.distribute.InputOptions")
-    return {} if given is None else given._native()
+    if given is None:
+        return {}
+    if of_function and given.experimental_place_dataset_on_device:
+        if given.experimental_replication_mode is not InputReplicationMode.PER_REPLICA:
+            raise ValueError("experimental_place_dataset_on_device=True needs InputReplicationMode.PER_REPLICA")
+        if given.experimental_fetch_to_device in (None, True):
+            raise ValueError(
+                "a dataset on its replica's device has nothing to fetch: experimental_place_dataset_on_device=True needs "
+                "experimental_fetch_to_device=False"
+            )
+    return given._native()
 
 
 def run_options(options: Optional[RunOptions]) -> dict[str, Any]:

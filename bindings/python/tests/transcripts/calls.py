@@ -138,7 +138,7 @@ def replica_update(g):
 
 DATASET = (
     "drop_remainder global_batch_size shuffle prefetch seed shard_policy num_workers worker_index worker_batches "
-    "as_one_process shard_hint interleave static_shapes replication_mode fetch_to_device place_dataset_on_device"
+    "as_one_process shard_hint interleave static_shapes replication_mode"
 ).split()
 
 

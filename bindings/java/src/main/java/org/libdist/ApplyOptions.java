@@ -69,8 +69,8 @@ public final class ApplyOptions {
         };
     }
 
-    /** Makes a call with these options and returns the norm. */
-    double with(Uses uses, long token, Consumer<dist_apply_options> call) {
+    /** Makes a call with these options. */
+    void with(Uses uses, long token, Consumer<dist_apply_options> call) {
         dist_apply_options options = new dist_apply_options();
         try {
             options.setKind(function == null ? DistModuleConstants.DIST_APPLY_SGD
@@ -85,11 +85,7 @@ public final class ApplyOptions {
                 long[] numbers = uses.written(states.stream().flatMap(List::stream).toList());
                 options.set_states(numbers, numbers.length, states.size());
             }
-            if (clipNorm > 0) {
-                options.want_norm();
-            }
             call.accept(options);
-            return clipNorm > 0 ? options.norm() : 0;
         } finally {
             options.delete();
         }

@@ -27,7 +27,6 @@ public final class CollectiveOptions {
     private long[] splits;
     private int axis;
     private long bytesPerPack;
-    private Communication implementation = Communication.AUTO;
     private Cancel cancel;
     private long elementBytes;
 
@@ -45,7 +44,6 @@ public final class CollectiveOptions {
         splits = other.splits;
         axis = other.axis;
         bytesPerPack = other.bytesPerPack;
-        implementation = other.implementation;
         cancel = other.cancel;
         elementBytes = other.elementBytes;
     }
@@ -134,15 +132,6 @@ public final class CollectiveOptions {
     }
 
     /**
-     * Requests a collective implementation. It is accepted for compatibility and does not change the bits.
-     */
-    public CollectiveOptions implementation(Communication implementation) {
-        CollectiveOptions options = more();
-        options.implementation = Objects.requireNonNull(implementation, "implementation");
-        return options;
-    }
-
-    /**
      * Sets the size of one element of {@link #reducer}, a multiple of the dtype's size. It must be the same
      * on all members. Tensors are never split inside such an element. 0 selects the dtype's size.
      */
@@ -205,7 +194,6 @@ public final class CollectiveOptions {
         }
         options.setAxis(axis);
         options.setBytes_per_pack(bytesPerPack);
-        options.setImplementation(implementation.code);
         options.setCancel(uses.ofNullable(cancel));
         options.setReduce_element_bytes(elementBytes);
         return options;

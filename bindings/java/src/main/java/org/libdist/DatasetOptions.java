@@ -30,8 +30,6 @@ public final class DatasetOptions {
     private int interleave;
     private int staticShapes;
     private InputMode replicationMode = InputMode.PER_WORKER;
-    private int fetchToDevice;
-    private boolean placeDatasetOnDevice;
     private long[] batchSizes; // null: batches are cut evenly
 
     private DatasetOptions() {}
@@ -52,8 +50,6 @@ public final class DatasetOptions {
         copy.interleave = interleave;
         copy.staticShapes = staticShapes;
         copy.replicationMode = replicationMode;
-        copy.fetchToDevice = fetchToDevice;
-        copy.placeDatasetOnDevice = placeDatasetOnDevice;
         copy.batchSizes = batchSizes;
         return copy;
     }
@@ -172,23 +168,6 @@ public final class DatasetOptions {
     }
 
     /**
-     * Accepted for compatibility with TensorFlow; has no effect, because batches are in memory that replicas
-     * can read.
-     */
-    public DatasetOptions fetchToDevice(boolean fetch) {
-        DatasetOptions copy = copy();
-        copy.fetchToDevice = fetch ? 1 : -1;
-        return copy;
-    }
-
-    /** Accepted for compatibility with TensorFlow; has no effect. */
-    public DatasetOptions placeDatasetOnDevice(boolean place) {
-        DatasetOptions copy = copy();
-        copy.placeDatasetOnDevice = place;
-        return copy;
-    }
-
-    /**
      * Sets the sizes, in examples, of consecutive pieces, repeated cyclically: replica r gets piece k*R + r
      * in step k.
      */
@@ -215,8 +194,6 @@ public final class DatasetOptions {
         options.setInterleave(interleave);
         options.setStatic_shapes(staticShapes);
         options.setReplication_mode(replicationMode.code);
-        options.setFetch_to_device(fetchToDevice);
-        options.setPlace_dataset_on_device(placeDatasetOnDevice ? 1 : 0);
         if (batchSizes != null) {
             options.set_batch_sizes(batchSizes, batchSizes.length);
         }

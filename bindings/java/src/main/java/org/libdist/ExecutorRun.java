@@ -50,14 +50,14 @@ final class ExecutorRun extends RunCall {
         try (Value given = pair(args, kwargs)) {
             this.<X>all(replica -> {
                 Value result;
-                try (Value own = replica.mergeCall((s, none) -> given, null, CollectiveOptions.NONE)) {
+                try (Value own = replica.mergeCall((s, none, named) -> given, null, null, CollectiveOptions.NONE)) {
                     result = fn.call(replica, orNull(own.item(0)), orNull(own.item(1)));
                     any.compareAndSet(false, result != null);
                     try (Value one = Value.createTuple(strategy, orNone(result))) {
-                        replica.mergeCall((s, results) -> {
+                        replica.mergeCall((s, results, named) -> {
                             merged.set(Value.handedOver(results.item(0)));
                             return null;
-                        }, one, CollectiveOptions.NONE);
+                        }, one, null, CollectiveOptions.NONE);
                     }
                 }
                 return null;

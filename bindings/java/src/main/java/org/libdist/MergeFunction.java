@@ -10,8 +10,8 @@ package org.libdist;
 @FunctionalInterface
 public interface MergeFunction<X extends Exception> {
     /**
-     * Receives the merged arguments of all replicas, which are closed when it returns; null if none were
-     * given. Returns a result, or null.
+     * Receives the merged arguments of all replicas, an empty list if there are none, and the named ones or null. They
+     * are closed when it returns. Returns a result, or null.
      */
-    Value merge(Strategy strategy, Value args) throws X;
+    Value merge(Strategy strategy, Value args, Value kwargs) throws X;
 }

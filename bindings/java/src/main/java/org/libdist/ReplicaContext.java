@@ -87,11 +87,11 @@ public abstract class ReplicaContext extends Collectives<Void> {
         long replica = active("dist_reduce_apply");
         Calls.<RuntimeException>run(function,
                 (uses, token) -> call(options,
-                                (more, raw) -> norm[0] = apply.with(uses, token,
+                                (more, raw) -> apply.with(uses, token,
                                                    given -> DistModule.dist_reduce_apply(replica, op.code,
                                                            uses.written(gradients, "gradients"),
                                                            uses.written(parameters, "parameters"),
-                                                           parameters.size(), given, raw))));
+                                                           parameters.size(), given, raw, norm))));
         return norm[0];
     }
 
@@ -100,26 +100,27 @@ public abstract class ReplicaContext extends Collectives<Void> {
      * cross-replica context, with the merged arguments. Every replica gets its component of the result.
      *
      * @param args a list or tuple; any other value is the only argument; null means none
+     * @param kwargs a dictionary of named arguments; null means none
      * @throws X the exception that the function threw, on replica 0
      * @throws DistException its text, on all other replicas
      */
-    public <X extends Exception> Value mergeCall(MergeFunction<X> fn, Value args, CollectiveOptions options)
-            throws X {
+    public <X extends Exception> Value mergeCall(MergeFunction<X> fn, Value args, Value kwargs,
+            CollectiveOptions options) throws X {
         Objects.requireNonNull(fn, "fn");
         long replica = active("dist_merge_call");
         Strategy strategy = strategy();
         Target target = new Target() {
             @Override
-            long merge(long handle, long merged) throws X {
-                try (Value given = Value.borrowed(merged)) {
-                    return Value.handedOver(fn.merge(strategy, given));
+            long merge(long handle, long positional, long named) throws X {
+                try (Value given = Value.borrowed(positional); Value keys = Value.borrowed(named)) {
+                    return Value.handedOver(fn.merge(strategy, given, keys));
                 }
             }
         };
         return Calls.<X>valueOf(target,
                 (uses, token, out) -> call(options,
                                 (more, raw) -> DistModule.dist_merge_call(replica, token,
-                                                Value.arguments(uses, strategy(), args), raw, out)));
+                                                Value.arguments(uses, strategy(), args), uses.ofNullable(kwargs), raw, out)));
     }
 
     /**

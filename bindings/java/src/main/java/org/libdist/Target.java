@@ -24,7 +24,7 @@ abstract class Target {
         throw unexpected();
     }
 
-    long merge(long strategy, long args) throws Exception {
+    long merge(long strategy, long args, long kwargs) throws Exception {
         throw unexpected();
     }
 

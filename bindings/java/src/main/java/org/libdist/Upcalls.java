@@ -209,8 +209,8 @@ final class Upcalls extends Callbacks {
     }
 
     @Override
-    public long merge(long token, long strategy, long args) {
-        return call(token, target -> target.merge(strategy, args));
+    public long merge(long token, long strategy, long args, long kwargs) {
+        return call(token, target -> target.merge(strategy, args, kwargs));
     }
 
     @Override

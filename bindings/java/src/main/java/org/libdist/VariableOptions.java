@@ -12,51 +12,41 @@ public final class VariableOptions {
      * is synchronized on reading.
      */
     public static final VariableOptions DEFAULT =
-            new VariableOptions(null, Aggregation.NONE, Synchronization.AUTO, null, 0);
+            new VariableOptions(null, Aggregation.NONE, Synchronization.AUTO, null);
 
     private final String name;
     private final Aggregation aggregation;
     private final Synchronization synchronization;
     private final Boolean trainable;
-    private final int partitions;
 
     private VariableOptions(String name, Aggregation aggregation, Synchronization synchronization,
-            Boolean trainable, int partitions) {
+            Boolean trainable) {
         this.name = name;
         this.aggregation = aggregation;
         this.synchronization = synchronization;
         this.trainable = trainable;
-        this.partitions = partitions;
     }
 
     /** Sets the name, for messages and checkpoints. */
     public VariableOptions name(String name) {
-        return new VariableOptions(name, aggregation, synchronization, trainable, partitions);
+        return new VariableOptions(name, aggregation, synchronization, trainable);
     }
 
     /** Sets how values that replicas assign are combined. */
     public VariableOptions aggregation(Aggregation aggregation) {
         return new VariableOptions(name, Objects.requireNonNull(aggregation, "aggregation"), synchronization,
-                trainable, partitions);
+                trainable);
     }
 
     /** Sets when the copies are combined. */
     public VariableOptions synchronization(Synchronization synchronization) {
         return new VariableOptions(name, aggregation,
-                Objects.requireNonNull(synchronization, "synchronization"), trainable, partitions);
+                Objects.requireNonNull(synchronization, "synchronization"), trainable);
     }
 
     /** Sets whether the variable is trainable. */
     public VariableOptions trainable(boolean trainable) {
-        return new VariableOptions(name, aggregation, synchronization, trainable, partitions);
-    }
-
-    /**
-     * Sets the number of pieces. More than one is not supported here: divided variables exist only on
-     * parameter servers.
-     */
-    public VariableOptions partitions(int partitions) {
-        return new VariableOptions(name, aggregation, synchronization, trainable, partitions);
+        return new VariableOptions(name, aggregation, synchronization, trainable);
     }
 
     /** @param initial the token of a function; 0: none */
@@ -66,7 +56,6 @@ public final class VariableOptions {
         options.setAggregation(aggregation.code);
         options.setSynchronization(synchronization.code);
         options.setTrainable(trainable == null ? 0 : trainable ? 1 : -1);
-        options.setPartitions(partitions);
         if (name != null) {
             options.setName(Texts.bytes(name, "name"));
         }

@@ -140,9 +140,9 @@ final class Words {
             Map.entry("reduce_element_bytes", "elementBytes"),
             Map.entry("accumulate_element_bytes", "elementBytes"));
     private static final Pattern OTHER_FIELDS = Pattern.compile("core_assignment|computation_(shape|stride)"
-            + "|device_(assignment|coordinates)|drop_remainder|fetch_to_device|global_batch_size|mesh_shape"
+            + "|device_(assignment|coordinates)|drop_remainder|global_batch_size|mesh_shape"
             + "|num_(devices_per_task|logical_devices|packs|replicas_in_sync|tasks|workers|states|results)"
-            + "|parameter_device|per_example_loss|place_dataset_on_device|replica_ids?|replication_mode"
+            + "|parameter_device|per_example_loss|replica_ids?|replication_mode"
             + "|sample_weight|shard_(hint|policy)|use_spmd_partitioning|worker_(index|batches)|batch_sizes|as_one_process"
             + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
             + "|num_(accelerators|parts|rows|threads)|max_(queued|replaced)|request_id|helper_threads|max_(items|waiting|bytes|results)|rpc_layer|task_(id|type)|tf_config|session_address|first_index"

@@ -152,7 +152,7 @@ final class BadInputTest {
             strategy.run(replica -> {
                 thrown(NullPointerException.class, () -> replica.allReduce(ReduceOp.SUM, (Tensor) null));
                 thrown(NullPointerException.class, () -> replica.allReduce(ReduceOp.SUM, List.of(), null));
-                thrown(NullPointerException.class, () -> replica.mergeCall(null, null, NONE));
+                thrown(NullPointerException.class, () -> replica.mergeCall(null, null, null, NONE));
                 thrown(NullPointerException.class, () -> replica.read(null));
                 thrown(NullPointerException.class, () -> replica.async().allReduce(ReduceOp.SUM, null, NONE));
             });
@@ -311,7 +311,7 @@ final class BadInputTest {
                 equal(r, replica.id()); // plain numbers stay
                 refused(() -> replica.allReduce(ReduceOp.SUM, DirectBuffers.of(1f)));
                 refused(() -> replica.async().barrier(NONE));
-                refused(() -> replica.mergeCall((s, args) -> null, null, NONE));
+                refused(() -> replica.mergeCall((s, args, kwargs) -> null, null, null, NONE));
                 refused(() -> replica.parallelFor(0, 1, 1, (begin, end) -> {}));
                 refused(replica::leave);
             }

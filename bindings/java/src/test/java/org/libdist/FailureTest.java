@@ -54,7 +54,7 @@ final class FailureTest {
             Value args = Value.createTuple(strategy);
             Tap.Test[] overflows = {
                     () -> strategy.runValues((replica, a, b) -> overflow(), args),
-                    () -> strategy.run(replica -> replica.mergeCall((s, a) -> overflow(), null, NONE)),
+                    () -> strategy.run(replica -> replica.mergeCall((s, a, k) -> overflow(), null, null, NONE)),
                     () -> strategy.update(variable, (copy, a) -> overflow(), args),
                     () -> strategy.updateValues(
                                     variable, (place, a, b) -> overflow(), args, null, false),

@@ -53,10 +53,10 @@ final class InputTest {
             }
             equal(7, rows.get());
             Value one = Value.createTensor(strategy, scalar(1f));
-            strategy.run(replica -> replica.mergeCall((s, args) -> {
+            strategy.run(replica -> replica.mergeCall((s, args, kwargs) -> {
                 equal(1, args.size());
                 return null;
-            }, one, CollectiveOptions.NONE));
+            }, one, null, CollectiveOptions.NONE));
             Variable variable = Variable.create(strategy, "w", scalar(1f));
             strategy.update(variable, (copy, args) -> equal(one, args.item(0)), one);
             equal(null, strategy.updateValues(variable, (place, args, kwargs) -> {

@@ -371,7 +371,7 @@ final class MeshTest {
                     equal(Status.FAILED_PRECONDITION,
                             failure(() -> replica.runOnDevices((d, a, k) -> null, null)));
                     equal(Status.FAILED_PRECONDITION,
-                            failure(() -> device.mergeCall((outer, merged) -> null, null, NONE)));
+                            failure(() -> device.mergeCall((outer, merged, named) -> null, null, null, NONE)));
                     return null;
                 }, null);
                 equal(Status.FAILED_PRECONDITION, failure(() -> kept.get().deviceAxis("device")));

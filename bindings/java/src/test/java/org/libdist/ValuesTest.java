@@ -209,17 +209,17 @@ final class ValuesTest {
             strategy.run(replica -> {
                 Value args =
                         Value.createTuple(strategy, Value.createTensor(strategy, scalar(replica.id() + 1f)));
-                Value sum = replica.mergeCall((outer, merged) -> {
+                Value sum = replica.mergeCall((outer, merged, named) -> {
                     check(outer == strategy && Strategy.current() == strategy && Replica.current() == null);
                     return outer.reduceTo(ReduceOp.SUM, merged.item(0), null);
-                }, args, NONE);
+                }, args, null, NONE);
                 equal("f32 3", sum.describe());
             });
             IOException own = new IOException("in merge");
             Throwable[] peer = new Throwable[1];
             IOException seen = thrown(IOException.class, () -> strategy.run(replica -> {
                 try {
-                    replica.mergeCall((outer, merged) -> { throw own; }, null, NONE);
+                    replica.mergeCall((outer, merged, named) -> { throw own; }, null, null, NONE);
                 } catch (DistException e) {
                     peer[0] = e;
                     throw e;

@@ -204,7 +204,8 @@ final class Calls {
                                 value(p, l, "value"), CollectiveOptions.NONE.axis(l.number("options.axis"))));
         value("merge_call",
                 (p, l) -> replica(p, l).mergeCall(
-                                Functions.merge(p, l), value(p, l, "args"), CollectiveOptions.NONE));
+                                Functions.merge(p, l), value(p, l, "args"), value(p, l, "kwargs"),
+                                CollectiveOptions.NONE));
         ALL.put("average_loss", (p, l, came) -> {
             Tensor out = tensor(l, "out.shape");
             Losses.averageLoss(replica(p, l), tensor(l, "per_example_loss"), tensor(l, "sample_weight"),

@@ -54,11 +54,12 @@ final class Functions {
     }
 
     static MergeFunction<RuntimeException> merge(Player p, Line call) {
-        return (strategy, args) -> {
+        return (strategy, args, kwargs) -> {
             Line line = p.take(call, "merge", l -> true);
             Map<String, String> given = new HashMap<>();
             given.put("strategy", p.bind(line.given, "strategy", strategy));
             give(p, line, given, "args", args);
+            give(p, line, given, "kwargs", kwargs);
             return named(p, p.perform(line, given));
         };
     }

@@ -53,8 +53,7 @@ final class Options {
     static VariableOptions variable(Line line) {
         VariableOptions options =
                 VariableOptions.DEFAULT.aggregation(Aggregation.values()[line.number("options.aggregation")])
-                        .synchronization(Synchronization.values()[line.number("options.synchronization")])
-                        .partitions(line.number("options.partitions"));
+                        .synchronization(Synchronization.values()[line.number("options.synchronization")]);
         if (line.has("options.name")) {
             options = options.name(line.text("options.name"));
         }
@@ -74,16 +73,12 @@ final class Options {
                         .shardHint(line.number("options.shard_hint") != 0)
                         .interleave(line.number("options.interleave"))
                         .replicationMode(InputMode.values()[line.number("options.replication_mode")])
-                        .placeDatasetOnDevice(line.number("options.place_dataset_on_device") != 0)
                         .seed(line.integer("options.seed"));
         if (line.number("options.shuffle") != 0) {
             options = options.shuffle(line.integer("options.seed"));
         }
         if (line.has("options.static_shapes")) {
             options = options.staticShapes(line.number("options.static_shapes") > 0);
-        }
-        if (line.has("options.fetch_to_device")) {
-            options = options.fetchToDevice(line.number("options.fetch_to_device") > 0);
         }
         return line.has("options.batch_sizes") ? options.batchSizes(line.integers("options.batch_sizes"))
                                                : options;
