@@ -228,6 +228,8 @@ class ReplicaPool {
   // holds a reference to the keeper until it returns. `inside` receives the list of these functions, or "".
   // `call` is a literal that names the host's call.
   void shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept;
+  // The first step of it: who waits for a run is refused.
+  void close_queue(const char* call) noexcept;
 
   // Ends the library threads: those that have finished the latest run now, the others when they return. No
   // run may start after this. Afterwards the tenant's state and then the pool may be destroyed.
@@ -343,7 +345,7 @@ class ReplicaPool {
   int32_t list_members(const bool* members, char* text, std::size_t size) const noexcept;
   // Lists the members whose functions have not returned.
   int32_t list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
-  void refuse_runs() noexcept;
+  void refuse_runs(const char* call) noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
   void leave_host_threads(std::span<char> inside) noexcept;
@@ -401,7 +403,7 @@ class ReplicaPool {
   std::mutex beginning_;  // serializes the begin of a nested run with a cancellation of the outer one
   std::pmr::vector<DeviceTeam*> teams_;  // by replica, if they have logical devices
   std::atomic<bool> closing_{false};     // shut_down() has begun
-  const char* ender_ = "";               // the host's call that began it
+  std::atomic<const char*> ender_{""};   // the host's call that began it
   Word gone_;                            // counts host threads that have left since then
   MergeOutcome merge_outcome_;
   // Read by the library threads when a run begins; in one cache line.

@@ -31,25 +31,31 @@ void add_inside(std::span<char> text, const char* who) noexcept {
 }  // namespace
 
 Status ReplicaPool::shutting_down() const noexcept {
-  return fail(DIST_CANCELLED, "%s() has shut down this strategy's replicas. No new run can start.", ender_);
+  return fail(DIST_CANCELLED, "%s() has shut down this strategy. Create a new one.",
+              ender_.load(std::memory_order_relaxed));
 }
 
-void ReplicaPool::refuse_runs() noexcept {
+void ReplicaPool::refuse_runs(const char* call) noexcept {
+  ender_.store(call, std::memory_order_relaxed);
   // seq_cst: precedes the cancellation in shut_down(). A run that begins checks it after its groups are
   // clean.
   closing_.store(true, std::memory_order_seq_cst);
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
-    inner->pool().refuse_runs();
-  for (DeviceTeam* const team : teams_) team->pool().refuse_runs();
+    inner->pool().refuse_runs(call);
+  for (DeviceTeam* const team : teams_) team->pool().refuse_runs(call);
+}
+
+void ReplicaPool::close_queue(const char* call) noexcept {
+  ender_.store(call, std::memory_order_relaxed);
+  lock_.close();
 }
 
 void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside, const char* call) noexcept {
-  ender_ = call;
-  refuse_runs();
+  refuse_runs(call);
   char reason[64];
   std::snprintf(reason, sizeof reason, "%s()", call);
   cancel(reason);
-  lock_.close();
+  close_queue(call);
   if (Tenant* const tenant = tenant_.load(std::memory_order_acquire); tenant != nullptr) tenant->refuse_all();
   if (options_.threads == DIST_THREADS_HOST) {
     await_host_threads(deadline_ns, inside);

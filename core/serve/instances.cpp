@@ -77,6 +77,7 @@ Instances::~Instances() {
 
 // The reason why nothing is accepted. Must be called under the mutex.
 Status Instances::refusal(const char* call) const noexcept {
+  if (refused_.load(std::memory_order_relaxed)) return pool_.shutting_down();
   switch (phase()) {
     case Phase::kOpen:
       if (queue_.has_instances() || pool_.threads() == DIST_THREADS_HOST || some_begin()) break;

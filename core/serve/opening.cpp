@@ -255,11 +255,12 @@ Status Instances::close(int64_t timeout_ns) noexcept {
 void Instances::end_all(const char* reason) noexcept {
   ErrorRecord why;
   why.code = DIST_CANCELLED;
+  // First: while items wait, their batcher queues another step in place of each that is ended.
+  std::snprintf(why.message, sizeof why.message, "the item was cancelled: %s", reason);
+  end_items(why);
   std::snprintf(why.message, sizeof why.message, "the request was cancelled before it started: %s", reason);
   end_queued(why);
   cancel(reason);
-  std::snprintf(why.message, sizeof why.message, "the item was cancelled: %s", reason);
-  end_items(why);
 }
 
 void Instances::end_items(const ErrorRecord& why) noexcept {

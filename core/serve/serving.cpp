@@ -221,8 +221,8 @@ void Instances::end_if_none_is_left(const ErrorRecord& why) noexcept {
   }
   ErrorRecord none = why;
   none.code = DIST_UNAVAILABLE;
+  end_items(none);  // first, as in end_all()
   end_queued(none);
-  end_items(none);
 }
 
 dist_status Instances::call_end(Replica& replica, const Body& self) {

@@ -31,16 +31,17 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_may_end(*strategy, "dist_strategy_destroy"));
   DIST_TRY(strategy->check_companion("dist_strategy_destroy"));
-  if (strategy->ended_) {
-    strategy->warn_of_handles("dist_strategy_destroy");
-    strategy->release();
-    return kOk;
-  }
   std::unique_lock reforming(strategy->reforming_, std::try_to_lock);
   if (!reforming)
     return failed_precondition(
-        "dist_strategy_destroy(): another thread is re-forming the strategy or waiting for worker 0. Wait "
-        "for it first.");
+        "dist_strategy_destroy(): another thread is re-forming or shutting down the strategy, or waiting for "
+        "worker 0. Wait for it first.");
+  if (strategy->ended_) {
+    strategy->warn_of_handles("dist_strategy_destroy");
+    reforming.unlock();
+    strategy->release();
+    return kOk;
+  }
   DIST_TRY(strategy->pool().check_idle("dist_strategy_destroy",
                                        "let it end first (dist_strategy_cancel() hurries it)"));
   if (strategy->pool().has_groups()) {
@@ -77,12 +78,12 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   // First ends a wait in progress, or one that is about to begin.
   strategy->ended_ = true;
   strategy->wait_cancelled_ = true;
+  // Callers that wait for a run, some of which hold locks of the instances, do so no longer.
+  strategy->pool().cancel("dist_strategy_shutdown()");
+  strategy->pool().close_queue("dist_strategy_shutdown");
   const std::scoped_lock reforming(strategy->reforming_);
   Instances* const instances = strategy->serving_.load();
-  if (instances != nullptr) {
-    strategy->pool().cancel("dist_strategy_shutdown()");
-    instances->shut_down("dist_strategy_shutdown", deadline_ns);
-  }
+  if (instances != nullptr) instances->shut_down("dist_strategy_shutdown", deadline_ns);
   strategy->pool().shut_down(deadline_ns, inside, "dist_strategy_shutdown");
   if (instances != nullptr && instances->has_stuck()) instances->stop_clock();
   strategy->formation().close();

@@ -238,6 +238,64 @@ static void a_shutdown_beside_a_stuck_function(void **state) {
   await_threads(before);
 }
 
+typedef struct opening {
+  dist_strategy *strategy;
+  held *held;
+  atomic_int thread;
+  dist_status status;
+} opening;
+
+static void *open_them(void *argument) {
+  opening *o = argument;
+  atomic_store(&o->thread, this_thread());
+  o->status = dist_instances_open(o->strategy, NULL);
+  return NULL;
+}
+
+static void *run_stuck(void *argument) {
+  opening *o = argument;
+  (void)!dist_run(o->strategy, hold_here, o->held, NULL);
+  return NULL;
+}
+
+/* It does not wait for functions, whoever waits for them meanwhile: instances to be opened, or an item. */
+static void a_shutdown_that_does_not_wait(void **state) {
+  (void)state;
+  for (int with_item = 0; with_item < 2; with_item++) {
+    const int before = count_threads();
+    dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
+    held h = HELD_INIT;
+    opening o = {strategy, &h, 0, DIST_OK};
+    pthread_t running, waiting;
+    dist_batcher *batcher = NULL;
+    dist_request *item = NULL;
+    if (with_item) assert_ok(dist_instances_open(strategy, NULL));
+    assert_int_equal(pthread_create(&running, NULL, run_stuck, &o), 0);
+    gate_await(&h.inside, 2);
+    if (with_item) {
+      assert_ok(dist_batcher_create(strategy, empty_step, NULL, NULL, &batcher));
+      assert_ok(dist_batcher_submit(batcher, NULL, NULL, &item));
+    } else {
+      assert_int_equal(pthread_create(&waiting, NULL, open_them, &o), 0);
+      while (atomic_load(&o.thread) == 0 || !sleeps(atomic_load(&o.thread))) sched_yield();
+    }
+    assert_fails(dist_strategy_shutdown(strategy, 0), DIST_DEADLINE_EXCEEDED,
+                 "the functions of replicas 0, 1");
+    if (with_item) {
+      assert_fails(dist_request_wait(item, DIST_NO_TIMEOUT), DIST_CANCELLED, "dist_strategy_shutdown()");
+      dist_request_destroy(item);
+      assert_ok(dist_batcher_destroy(batcher));
+    } else {
+      pthread_join(waiting, NULL);
+      assert_int_equal(o.status, DIST_CANCELLED);
+    }
+    gate_add(&h.released);
+    pthread_join(running, NULL);
+    assert_ok(dist_strategy_destroy(strategy));
+    await_threads(before);
+  }
+}
+
 /* ---- Threads of the host's ---- */
 
 typedef struct server {
@@ -452,6 +510,7 @@ int main(void) {
       cmocka_unit_test(closing_loses_nothing),
       cmocka_unit_test(closing_at_a_deadline),
       cmocka_unit_test(a_shutdown_beside_a_stuck_function),
+      cmocka_unit_test(a_shutdown_that_does_not_wait),
       cmocka_unit_test(threads_of_the_host),
       cmocka_unit_test(a_deadline_without_helpers),
       cmocka_unit_test(a_shutdown_beside_a_stuck_host_thread),
