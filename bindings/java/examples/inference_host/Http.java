@@ -45,6 +45,7 @@ final class Http {
     private static final int THREAD_IDLE_SECONDS = 5;
     private static final int STOP_SECONDS = 1; // until connections are closed, after the listening socket
     private static final Duration TO_WRITE = Duration.ofSeconds(10); // minimum time to write the last answers
+    private static final Duration QUIET = Duration.ofMillis(100); // without requests, before connections are closed
 
     static { // the server's classes read these properties when they are loaded
         Map.of("sun.net.httpserver.nodelay", "true", // without this, head and body are delayed, as they are two packets
@@ -66,6 +67,7 @@ final class Http {
     private final ThreadPoolExecutor threads = new ThreadPoolExecutor(
             THREADS, Integer.MAX_VALUE, THREAD_IDLE_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>());
     private final Phaser open = new Phaser(1); // requests read but not answered, plus one for the server
+    private volatile long latestNanos = System.nanoTime(); // when a request came
     private final AtomicLong answered = new AtomicLong();
     private final AtomicLong gone = new AtomicLong();
     private volatile boolean draining;
@@ -196,6 +198,7 @@ final class Http {
             request = new Request(exchange, body.readNBytes(MOST_BODY + 1));
             body.transferTo(OutputStream.nullOutputStream()); // discard the rest
         }
+        latestNanos = System.nanoTime();
         if (open.register() < 0) { // the server has stopped
             exchange.close();
             return;
@@ -272,11 +275,16 @@ final class Http {
     }
 
     /**
-     * Waits for up to {@code patience} until all requests have been answered. Then closes all connections.
+     * Waits for up to {@code patience} until all requests have been answered and no more come: closing the listening
+     * socket resets connections that clients have just made. Then closes all connections.
      */
     void stop(Duration patience) throws InterruptedException {
+        long millis = Math.max(patience.toMillis(), TO_WRITE.toMillis());
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        for (long now = System.nanoTime(); now - latestNanos < QUIET.toNanos() && now < end; now = System.nanoTime()) {
+            TimeUnit.NANOSECONDS.sleep(QUIET.toNanos() - (now - latestNanos));
+        }
         try {
-            long millis = Math.max(patience.toMillis(), TO_WRITE.toMillis());
             open.awaitAdvanceInterruptibly(open.arriveAndDeregister(), millis, TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
             // slow clients lose their answers
