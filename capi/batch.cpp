@@ -232,7 +232,7 @@ dist_status dist_request_take(dist_request* request, int64_t timeout_ns, void** 
     DIST_TRY(require(request, "dist_request_take", "request"));
     DIST_TRY(require(out_result, "dist_request_take", "out_result"));
     DIST_TRY(require_wait(timeout_ns, "dist_request_take"));
-    HostWork& given = *unwrap(request);
+    RequestHandle& given = *unwrap(request);
     if (given.memory().forked()) return in_forked_child();
     void* result = nullptr;
     DIST_TRY(given.take(timeout_ns, &result));

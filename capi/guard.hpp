@@ -23,6 +23,11 @@
 #include "core/value/variable.hpp"
 #include "dist/dist.h"
 
+namespace dist {
+class RequestHandle;
+class Work;
+}  // namespace dist
+
 namespace dist::capi {
 
 // Core has signed sizes, and Go and Java give signed ones. `field` is for example
@@ -79,16 +84,15 @@ inline const CrossDevice* unwrap(const dist_cross_device* handle) noexcept {
 inline dist_cross_device* wrap(CrossDevice* ops) noexcept {
   return reinterpret_cast<dist_cross_device*>(ops);
 }
-inline HostWork* unwrap(dist_work* handle) noexcept { return reinterpret_cast<HostWork*>(handle); }
-inline const HostWork* unwrap(const dist_work* handle) noexcept {
-  return reinterpret_cast<const HostWork*>(handle);
+inline Work* unwrap(dist_work* handle) noexcept { return reinterpret_cast<Work*>(handle); }
+inline dist_work* wrap(Work* work) noexcept { return reinterpret_cast<dist_work*>(work); }
+inline RequestHandle* unwrap(dist_request* handle) noexcept {
+  return reinterpret_cast<RequestHandle*>(handle);
 }
-inline dist_work* wrap(HostWork* work) noexcept { return reinterpret_cast<dist_work*>(work); }
-inline HostWork* unwrap(dist_request* handle) noexcept { return reinterpret_cast<HostWork*>(handle); }
-inline const HostWork* unwrap(const dist_request* handle) noexcept {
-  return reinterpret_cast<const HostWork*>(handle);
+inline const RequestHandle* unwrap(const dist_request* handle) noexcept {
+  return reinterpret_cast<const RequestHandle*>(handle);
 }
-inline dist_request* wrap_request(HostWork* request) noexcept {
+inline dist_request* wrap_request(RequestHandle* request) noexcept {
   return reinterpret_cast<dist_request*>(request);
 }
 inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }

@@ -156,7 +156,7 @@ template <class Body>
 dist_status on_request(dist_request* request, const char* name, Body&& body) {
   return guard([&]() -> Status {
     DIST_TRY(require(request, name, "request"));
-    HostWork& known = *unwrap(request);
+    RequestHandle& known = *unwrap(request);
     if (known.memory().forked()) return in_forked_child();
     return body(known);
   });
@@ -165,7 +165,7 @@ dist_status on_request(dist_request* request, const char* name, Body&& body) {
 }  // namespace
 
 dist_status dist_request_test(dist_request* request, int32_t* out_done) {
-  return on_request(request, "dist_request_test", [&](HostWork& known) -> Status {
+  return on_request(request, "dist_request_test", [&](RequestHandle& known) -> Status {
     DIST_TRY(require(out_done, "dist_request_test", "out_done"));
     bool ended = false;
     DIST_TRY(known.test(&ended));
@@ -175,7 +175,7 @@ dist_status dist_request_test(dist_request* request, int32_t* out_done) {
 }
 
 dist_status dist_request_wait(dist_request* request, int64_t timeout_ns) {
-  return on_request(request, "dist_request_wait", [&](HostWork& known) -> Status {
+  return on_request(request, "dist_request_wait", [&](RequestHandle& known) -> Status {
     DIST_TRY(require_wait(timeout_ns, "dist_request_wait"));
     return known.wait(timeout_ns);
   });
@@ -194,13 +194,13 @@ dist_status dist_request_wait_any(dist_request* const* requests, size_t n, int64
       if (requests[i] == nullptr) return invalid_argument("%s(): requests[%zu] is NULL", kCall, i);
       if (unwrap(requests[i])->memory().forked()) return in_forked_child();
     }
-    auto* const all = reinterpret_cast<HostWork* const*>(requests);
+    auto* const all = reinterpret_cast<RequestHandle* const*>(requests);
     return all[0]->wait_any(all, n, timeout_ns, out_index);
   });
 }
 
 dist_status dist_request_cancel(dist_request* request) {
-  return on_request(request, "dist_request_cancel", [](HostWork& known) -> Status {
+  return on_request(request, "dist_request_cancel", [](RequestHandle& known) -> Status {
     known.cancel();
     return kOk;
   });

@@ -14,7 +14,7 @@ inline Completions* completions_of(dist_completions* handle) noexcept {
   return reinterpret_cast<Completions*>(handle);
 }
 
-inline void call_done(HostWork& work, void (*function)(), void* user_data) {
+inline void call_done(RequestHandle& work, void (*function)(), void* user_data) {
   (void)survived([&] { reinterpret_cast<dist_done_fn>(function)(wrap_request(&work), user_data); });
 }
 

@@ -3,7 +3,6 @@
 #include "core/async/work.hpp"
 
 #include "capi/guard.hpp"
-#include "core/async/host_work.hpp"
 #include "core/strategy/scope.hpp"
 
 using namespace dist;
@@ -17,7 +16,7 @@ const WorkList* works_here() noexcept {
   return here == nullptr ? nullptr : &here->works();
 }
 
-Status check_use(const HostWork& work, const char* name) noexcept {
+Status check_use(const Work& work, const char* name) noexcept {
   return work.memory().forked() ? in_forked_child() : work.check_use(works_here(), name);
 }
 
@@ -32,8 +31,7 @@ dist_status on_work(dist_work* work, const char* name, Body&& body) {
 
 template <class Body>
 dist_status on_plan(dist_work* work, const char* name, Body&& body) {
-  return on_work(work, name, [&](HostWork& any) -> Status {
-    Work& own = *any.collective();
+  return on_work(work, name, [&](Work& own) -> Status {
     DIST_TRY(own.check_owner(works_here(), name));
     return body(own);
   });
@@ -50,7 +48,7 @@ dist_status dist_work_ready(dist_work* work, size_t tensor) {
 }
 
 dist_status dist_work_test(dist_work* work, int32_t* out_done) {
-  return on_work(work, "dist_work_test", [&](HostWork& w) -> Status {
+  return on_work(work, "dist_work_test", [&](Work& w) -> Status {
     DIST_TRY(require(out_done, "dist_work_test", "out_done"));
     bool ended = false;
     DIST_TRY(w.test(&ended));
@@ -60,7 +58,7 @@ dist_status dist_work_test(dist_work* work, int32_t* out_done) {
 }
 
 dist_status dist_work_wait(dist_work* work, int64_t timeout_ns) {
-  return on_work(work, "dist_work_wait", [&](HostWork& w) -> Status {
+  return on_work(work, "dist_work_wait", [&](Work& w) -> Status {
     DIST_TRY(require_wait(timeout_ns, "dist_work_wait"));
     return w.wait(timeout_ns);
   });
@@ -77,13 +75,12 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
       if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
       DIST_TRY(check_use(*unwrap(works[i]), "dist_work_wait_any"));
     }
-    auto* const all = reinterpret_cast<HostWork* const*>(works);
-    return all[0]->wait_any(all, n, timeout_ns, out_index);
+    return Work::wait_any(reinterpret_cast<Work* const*>(works), n, timeout_ns, out_index);
   });
 }
 
 dist_status dist_work_cancel(dist_work* work) {
-  return on_work(work, "dist_work_cancel", [](HostWork& w) -> Status {
+  return on_work(work, "dist_work_cancel", [](Work& w) -> Status {
     w.cancel();
     return kOk;
   });

@@ -189,11 +189,6 @@ Status Work::check_owner(const WorkList* here, const char* call) const noexcept 
       call, rank_);
 }
 
-Status HostWork::take(int64_t, void**) noexcept {
-  return failed_precondition(
-      "dist_request_take(): this request has no partial results. Only items of batches have them.");
-}
-
 void Work::close() noexcept {
   if (memory().forked()) return;
   (void)wait(-1);
@@ -234,14 +229,8 @@ void Work::cancel() noexcept {
   if (!ended()) group_.condemn(report(Trouble::kCancelled, 0));
 }
 
-// A work that is not under way counts as ended.
-Status Work::wait_any(HostWork* const* given, std::size_t n, int64_t timeout_ns,
+Status Work::wait_any(Work* const* works, std::size_t n, int64_t timeout_ns,
                       std::size_t* out_index) noexcept {
-  const auto* const works = reinterpret_cast<Work* const*>(given);  // Work begins with its HostWork
-  return await(works, n, timeout_ns, out_index);
-}
-
-Status Work::await(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept {
   std::size_t at = first_ended(works, n);
   const auto done = [&] { return (at = first_ended(works, n)) < n; };
   Group& group = works[0]->group();
@@ -285,7 +274,7 @@ Status Work::await(Work* const* works, std::size_t n, int64_t timeout_ns, std::s
 
 Status Work::wait(int64_t timeout_ns) noexcept {
   if (!under_way()) return result();
-  HostWork* const one = this;
+  Work* const one = this;
   std::size_t index;
   return wait_any(&one, 1, timeout_ns, &index);
 }
@@ -296,7 +285,7 @@ Status Work::wait_for_peers(int64_t limit_ns) noexcept {
   std::size_t index;
   was_waited_for_ = false;
   limit_of_wait_ns_ = limit_ns;
-  return await(&one, 1, -1, &index);
+  return wait_any(&one, 1, -1, &index);
 }
 
 }  // namespace dist

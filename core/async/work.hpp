@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/async/host_work.hpp"
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/on_stack.hpp"
@@ -24,6 +23,8 @@ class GroupCancelLink final : public Cancel::Link {
  private:
   Group& group_;
 };
+
+class Work;
 
 // A member's works that are under way, whose buffers are in use.
 class WorkList {
@@ -66,7 +67,7 @@ class WorkRendezvous final : public Rendezvous {
   const Work& work_;
 };
 
-class Work : public HostWork {
+class Work : public Counted {
  public:
   // Helps the work along and returns whether it has ended, successfully or not. Does not wait.
   bool ended() noexcept;
@@ -74,28 +75,29 @@ class Work : public HostWork {
   Status result() noexcept;
   // Like ended(), and fails with the report if the work failed. It also detects that a peer can never arrive,
   // for members that only test and never wait.
-  Status test(bool* out_ended) noexcept override;
+  Status test(bool* out_ended) noexcept;
   // Cancels the group's rounds if the work has not ended.
-  void cancel() noexcept override;
+  void cancel() noexcept;
 
   // Returns FAILED_PRECONDITION unless `here` (the works of the replica on this thread; NULL outside
   // replicas) is the list of this work's member. `call` is the function's name for messages.
   Status check_owner(const WorkList* here, const char* call) const noexcept;
   // The same, except that any thread may hold a work that is not under way.
-  Status check_use(const WorkList* here, const char* call) const noexcept override {
+  Status check_use(const WorkList* here, const char* call) const noexcept {
     return under_way() ? check_owner(here, call) : kOk;
   }
   // Releases the owner's reference after the work has ended, because peers may use its tensors until then;
   // the result is in the run's status. In a forked child nobody continues the work, and this does nothing.
-  void close() noexcept override;
-  // Meanwhile, the collective's own timeout limits how long peers may take to arrive. It counts from the first wait.
-  Status wait(int64_t timeout_ns) noexcept override;
+  void close() noexcept;
+  // Waits until it has ended, and returns its result; DEADLINE_EXCEEDED if that takes longer than timeout_ns,
+  // while it continues. 0 does not wait, a negative value waits without limit. Meanwhile, the collective's own
+  // timeout limits how long peers may take to arrive. It counts from the first wait.
+  Status wait(int64_t timeout_ns) noexcept;
   // The same without a limit on this call, and with another timeout for the peers, which counts from now; < 0: none.
   Status wait_for_peers(int64_t limit_ns) noexcept;
-  // All works must belong to collectives.
-  Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
-                  std::size_t* out_index) noexcept override;
-  Work* collective() noexcept override { return this; }
+  // Waits until one of n works has ended; *out_index is that one. One that is not under way counts as ended.
+  static Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns,
+                         std::size_t* out_index) noexcept;
 
   // Planned work: announces that all tensors, or one, may be touched from now on.
   virtual Status start() = 0;
@@ -138,7 +140,7 @@ class Work : public HostWork {
 
  protected:
   Work(Memory& memory, Group& group, WorkList& list, int rank, int64_t timeout_ns) noexcept
-      : HostWork(memory), group_(group), owner_(list), rank_(rank), timeout_ns_(timeout_ns) {
+      : Counted(memory), group_(group), owner_(list), rank_(rank), timeout_ns_(timeout_ns) {
     group.hold();
   }
   ~Work() override { group_.let_go(); }  // not called while it is under way
@@ -160,8 +162,6 @@ class Work : public HostWork {
 
  private:
   friend class WorkList;
-  // timeout_ns as in HostWork::wait().
-  static Status await(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept;
   // How long peers may take to arrive; < 0: no limit.
   int64_t limit_ns() const noexcept {
     if (limit_of_wait_ns_ != 0) return limit_of_wait_ns_;

@@ -69,8 +69,7 @@ Status CrossDevice::check_elements(const dist_tensor& value, std::size_t bytes) 
   describe(value, text, sizeof text);
   return invalid_argument(
       "accumulate_element_bytes is %zu: it must be a multiple of an element's %zu bytes, and %s, which has "
-      "%zu, "
-      "holds whole ones",
+      "%zu, holds whole ones",
       element_bytes_, of_dtype, text, bytes);
 }
 

@@ -38,8 +38,7 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
         "of a dataset that a function makes, only prefetch and replication_mode can be set here: how it is "
         "batched and sharded is set in the function");
   }
-  const bool replicate = options.replication_mode == DIST_INPUT_PER_REPLICA;
-  if (replicate && !may_replicate) {
+  if (options.replication_mode == DIST_INPUT_PER_REPLICA && !may_replicate) {
     return fail(DIST_UNIMPLEMENTED,
                 "replication_mode is DIST_INPUT_PER_REPLICA, which only a mirrored strategy has: use "
                 "DIST_INPUT_PER_WORKER");

@@ -23,7 +23,7 @@ struct MergeFunction {
   uint64_t detail = 0;  // must also be equal, in all processes
 };
 
-// What one replica passes: a list or tuple, and a dictionary. Both may be NULL.
+// The arguments of one replica: a list or tuple, and a dictionary. Both may be NULL.
 struct MergeArguments {
   Value* args;
   Value* kwargs = nullptr;

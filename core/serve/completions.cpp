@@ -33,7 +33,7 @@ bool Completions::add(Promise& promise, bool last) noexcept {
 }
 
 // Must be called under the mutex.
-HostWork* Completions::take_first() noexcept {
+RequestHandle* Completions::take_first() noexcept {
   if (first_ == nullptr) return nullptr;
   Promise* const promise = std::exchange(first_, first_->next);
   promise->lies_there = false;
@@ -42,13 +42,13 @@ HostWork* Completions::take_first() noexcept {
   return &promise->arrival(promise->comes_last);
 }
 
-HostWork* Completions::take() noexcept {
+RequestHandle* Completions::take() noexcept {
   const std::lock_guard lock(mutex_);
   return take_first();
 }
 
-HostWork* Completions::next(int64_t timeout_ns) noexcept {
-  HostWork* arrival = take();
+RequestHandle* Completions::next(int64_t timeout_ns) noexcept {
+  RequestHandle* arrival = take();
   if (arrival != nullptr || timeout_ns == 0) return arrival;
   const int64_t start = steady_now_ns();
   for (;;) {
@@ -89,7 +89,7 @@ void Completions::close() noexcept {
     closed_ = over_ = true;
     changed_.advance();
   }
-  while (HostWork* const left = take()) left->promise()->let_go();
+  while (RequestHandle* const left = take()) left->promise().let_go();
 }
 
 }  // namespace dist

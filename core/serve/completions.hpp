@@ -17,7 +17,7 @@
 
 namespace dist {
 
-class HostWork;
+class RequestHandle;
 class Promise;
 
 class Completions final : public Counted {
@@ -29,7 +29,7 @@ class Completions final : public Counted {
   bool add(Promise& promise, bool last) noexcept;
   // Removes the first promise and passes its reference to the caller, as the handle of this arrival. NULL if
   // none arrives within `timeout_ns` (0: do not wait; < 0: no limit), or if the queue has ended and is empty.
-  HostWork* next(int64_t timeout_ns) noexcept;
+  RequestHandle* next(int64_t timeout_ns) noexcept;
   Status descriptor(int32_t* out) noexcept;
   // No more promises will arrive: next() returns the remaining ones and then NULL without waiting.
   void end() noexcept;
@@ -38,8 +38,8 @@ class Completions final : public Counted {
 
  private:
   ~Completions() override = default;
-  HostWork* take() noexcept;
-  HostWork* take_first() noexcept;
+  RequestHandle* take() noexcept;
+  RequestHandle* take_first() noexcept;
 
   ShortLock mutex_;  // protects the members below
   Promise* first_ = nullptr;

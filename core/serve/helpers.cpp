@@ -75,10 +75,10 @@ void* Helpers::tell_host(void* self) {
   auto& helpers = *static_cast<Helpers*>(self);
   block_async_signals();
   helpers.teller_id_.store(this_thread(), std::memory_order_relaxed);
-  while (HostWork* const ended = helpers.ended_->next(-1)) {
-    Promise* const promise = ended->promise();
-    promise->call_done();
-    promise->let_go();
+  while (RequestHandle* const ended = helpers.ended_->next(-1)) {
+    Promise& promise = ended->promise();
+    promise.call_done();
+    promise.let_go();
     helpers.untold_.fetch_sub(1, std::memory_order_relaxed);
     helpers.instances_.one_less(helpers.instances_.elsewhere());
   }

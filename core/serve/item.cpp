@@ -15,7 +15,9 @@ namespace dist {
 
 Item::~Item() { free_error_room(memory(), why); }
 
-HostWork& Item::arrival(bool last) noexcept { return last ? static_cast<HostWork&>(*this) : earlier_; }
+RequestHandle& Item::arrival(bool last) noexcept {
+  return last ? static_cast<RequestHandle&>(*this) : earlier_;
+}
 
 // An item that delivers results to completions has ended for the host when it arrives there for the last
 // time.

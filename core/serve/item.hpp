@@ -27,7 +27,7 @@ class Item final : public Promise, public BatchQueue::Entry {
   void cancel() noexcept override;
   void close() noexcept override;
   Status take(int64_t timeout_ns, void** out) noexcept override;
-  HostWork& arrival(bool last) noexcept override;
+  RequestHandle& arrival(bool last) noexcept override;
 
   // ---- For the batcher ----
   void begin(const Submission& given, int64_t now_ns, int uses, BudgetParty* insider) noexcept {
@@ -75,26 +75,23 @@ class Item final : public Promise, public BatchQueue::Entry {
  private:
   // The handle of every arrival before the last one. It never reports the end, so that the host sees the end
   // once, even if a thread still holds an earlier arrival when another thread takes the last one.
-  class Earlier final : public HostWork {
+  class Earlier final : public RequestHandle {
    public:
-    explicit Earlier(Item& item) noexcept : HostWork(item.memory()), item_(item) {}
+    explicit Earlier(Item& item) noexcept : RequestHandle(item.memory()), item_(item) {}
     ~Earlier() override = default;
 
-    Status check_use(const WorkList* here, const char* call) const noexcept override {
-      return item_.check_use(here, call);
-    }
     Status test(bool* out_ended) noexcept override {
       *out_ended = false;
       return kOk;
     }
     Status wait(int64_t timeout_ns) noexcept override { return item_.wait(timeout_ns); }
-    Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
+    Status wait_any(RequestHandle* const* works, std::size_t n, int64_t timeout_ns,
                     std::size_t* out_index) noexcept override {
       return item_.wait_any(works, n, timeout_ns, out_index);
     }
     void cancel() noexcept override { item_.cancel(); }
     void close() noexcept override { item_.Promise::close(); }
-    Promise* promise() noexcept override { return &item_; }
+    Promise& promise() noexcept override { return item_; }
     Status take(int64_t timeout_ns, void** out) noexcept override { return item_.take(timeout_ns, out); }
     void* user_data() const noexcept override { return item_.user_data(); }
 

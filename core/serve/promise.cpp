@@ -102,7 +102,10 @@ Status Promise::result() const noexcept {
               status_name(code_));
 }
 
-Status Promise::check_use(const WorkList*, const char*) const noexcept { return kOk; }
+Status Promise::take(int64_t, void**) noexcept {
+  return failed_precondition(
+      "dist_request_take(): this request has no partial results. Only items of batches have them.");
+}
 
 Status Promise::test(bool* out_ended) noexcept {
   *out_ended = ended();
@@ -110,22 +113,22 @@ Status Promise::test(bool* out_ended) noexcept {
 }
 
 Status Promise::wait(int64_t timeout_ns) noexcept {
-  HostWork* const one = this;
+  RequestHandle* const one = this;
   std::size_t index = 0;
   return wait_any(&one, 1, timeout_ns, &index);
 }
 
-Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
+Status Promise::wait_any(RequestHandle* const* works, std::size_t n, int64_t timeout_ns,
                          std::size_t* out_index) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
-    if (Promise* const other = works[i]->promise(); other != nullptr && &other->home_ == &home_) continue;
+    if (&works[i]->promise().home_ == &home_) continue;
     return invalid_argument(
         "dist_request_wait_any(): requests[0] and requests[%zu] belong to different strategies", i);
   }
   std::size_t at = n;
   // seq_cst: see Instances::one_ended().
   const auto done = [&] {
-    for (at = 0; at < n && works[at]->promise()->ended_.value.load(std::memory_order_seq_cst) == 0; ++at) {
+    for (at = 0; at < n && works[at]->promise().ended_.value.load(std::memory_order_seq_cst) == 0; ++at) {
     }
     return at < n;
   };
@@ -156,7 +159,7 @@ Status Promise::wait_any(HostWork* const* works, std::size_t n, int64_t timeout_
                [&] { return word.value.load(std::memory_order_seq_cst) != seen; });
   }
   *out_index = at;
-  return works[at]->promise()->result();
+  return works[at]->promise().result();
 }
 
 bool Promise::arrive_early() noexcept {

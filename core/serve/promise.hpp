@@ -13,12 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/async/host_work.hpp"
 #include "core/base/cancel.hpp"
 #include "core/comm/word.hpp"
 #include "core/run/replica_pool.hpp"
 #include "core/serve/endings.hpp"
 #include "core/serve/lines.hpp"
+#include "core/serve/request_handle.hpp"
 
 namespace dist {
 
@@ -34,22 +34,22 @@ struct Submission {
   Cancel* cancel = nullptr;
   Completions* completions = nullptr;  // receives it on completion; may be NULL
   // Called on completion with the handle and the body's context; may be NULL.
-  void (*done)(HostWork& work, void (*function)(), void* user_data) = nullptr;
+  void (*done)(RequestHandle& work, void (*function)(), void* user_data) = nullptr;
   void (*done_function)() = nullptr;
 };
 
-class Promise : public HostWork, private Cancel::Link {
+class Promise : public RequestHandle, private Cancel::Link {
  public:
   ~Promise() override;
 
   // ---- The host's handle ----
-  Status check_use(const WorkList* here, const char* call) const noexcept override;
   Status test(bool* out_ended) noexcept override;
   Status wait(int64_t timeout_ns) noexcept override;
-  Status wait_any(HostWork* const* works, std::size_t n, int64_t timeout_ns,
+  Status wait_any(RequestHandle* const* works, std::size_t n, int64_t timeout_ns,
                   std::size_t* out_index) noexcept override;
   void close() noexcept override;
-  Promise* promise() noexcept override { return this; }
+  Promise& promise() noexcept override { return *this; }
+  Status take(int64_t timeout_ns, void** out) noexcept override;
   void* user_data() const noexcept override { return body_.context; }
 
   // ---- For the thread that completes it ----
@@ -92,12 +92,12 @@ class Promise : public HostWork, private Cancel::Link {
   bool comes_last = false;
   std::atomic<bool> arrived{false};  // the host has taken it from completions for the last time
   // The handle that completions pass to the host for one arrival, which is the last one or not.
-  virtual HostWork& arrival(bool) noexcept { return *this; }
+  virtual RequestHandle& arrival(bool) noexcept { return *this; }
   std::atomic<bool> cancel_asked{false};
   bool cancelled_with_all = false;  // for requests, under the instances' mutex
 
  protected:
-  Promise(Memory& memory, Instances& home) noexcept : HostWork(memory), home_(home) {}
+  Promise(Memory& memory, Instances& home) noexcept : RequestHandle(memory), home_(home) {}
   // Prepares it for a submission, with `uses` references. The caller must be its only user. `insider`: the
   // budget user that requests it from inside a callback; may be NULL.
   void begin_promise(const Submission& given, int uses, BudgetParty* insider) noexcept {
@@ -136,7 +136,7 @@ class Promise : public HostWork, private Cancel::Link {
   BudgetParty* inside_ =
       nullptr;  // an insider that requested it waits as this user until it has completed; may be NULL
   Ref<Completions> completions_;
-  void (*done_)(HostWork&, void (*)(), void*) = nullptr;
+  void (*done_)(RequestHandle&, void (*)(), void*) = nullptr;
   void (*done_function_)() = nullptr;
   std::atomic<int> uses_{0};
   dist_status code_ = DIST_OK;

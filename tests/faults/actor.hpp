@@ -32,7 +32,7 @@ struct Scene {
       while (out.sides[r].phase.load() < phase) sched_yield();
     }
   }
-  // Waits until they sleep in the collective: only then a run that is over waits for their report.
+  // Waits until all peers sleep in the collective. A run that ends waits for the reports of sleeping replicas only.
   void await_sleep_of_peers() const;
   // Two different groups of all members: logical devices have that along their axis, and none.
   const dist_group* group(dist_replica* member, int which) const;
