@@ -181,9 +181,16 @@ class Options(unittest.TestCase):
         for recorded, events in ((2000, "the last 2048 events"), (0, "the last 1024 events")):
             with Strategy(1, recorded_events=recorded) as strategy:
                 self.assertIn(events, strategy.explain())
-        for bad in ({"recorded_events": -1}, {"recorded_events": 2**20 + 1}, {"stack_size_bytes": 1}, {"stack_size_bytes": -1}, {"async_bytes": -1}):
-            with self.subTest(str(bad)), self.assertRaises((libdist.InvalidArgument, OverflowError)):
-                Strategy(2, **bad)
+        for name, number, error in (
+            ("recorded_events", -1, libdist.InvalidArgument),
+            ("recorded_events", 2**20 + 1, libdist.InvalidArgument),
+            ("stack_size_bytes", 1, libdist.InvalidArgument),
+            ("stack_size_bytes", -1, libdist.InvalidArgument),
+            ("async_bytes", 2**63, libdist.InvalidArgument),
+            ("async_bytes", -1, OverflowError),
+        ):
+            with self.subTest(name, number=number), self.assertRaisesRegex(error, name):
+                Strategy(2, **{name: number})
 
     def test_operators_with_large_elements(self):
         shapes = set()
