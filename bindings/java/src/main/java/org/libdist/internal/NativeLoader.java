@@ -29,9 +29,11 @@ final class NativeLoader {
     private static final String USED = "org.libdist.binding:";
     private static final String BINDING = "libdist_java.so";
     private static final String CORE = "libdist.so.0";
-    /** In the order in which they need each other; those of others may be beside ours, and need not. */
+    /** In the order in which they need each other. Those of others may be beside ours, and need not. */
     private static final List<String> LIBRARIES =
             List.of("libtbb.so.12", "libhwloc.so.15", "libisal.so.2", CORE, BINDING);
+    /** Those that the binding needs. */
+    private static final List<String> BELOW = LIBRARIES.subList(0, LIBRARIES.indexOf(BINDING));
     /** Libraries that libdist loads from its own folder if several processes are used. They need not be there. */
     private static final List<String> MODULES = List.of("libdist-grpc.so", "libdist-gloo.so");
     /** What of others libdist needs, by the beginnings of their files' names. */
@@ -95,7 +97,7 @@ final class NativeLoader {
     private void find() {
         String override = System.getProperty(OVERRIDE);
         if (override != null) {
-            if (!loadFolder(Path.of(override).toAbsolutePath())) {
+            if (!loadOverride(Path.of(override).toAbsolutePath())) {
                 throw failure("-D" + OVERRIDE + " names a folder that does not do");
             }
             return;
@@ -129,21 +131,41 @@ final class NativeLoader {
         }
     }
 
-    /** All libraries of a folder that are there; the binding has to be. */
-    private boolean loadFolder(Path folder) {
-        for (String name : LIBRARIES) {
-            Path library = folder.resolve(name);
-            boolean needed = name.equals(BINDING);
-            if (!Files.exists(library)) {
-                if (needed) {
-                    tried.add(library + ": not there");
-                    return false;
-                }
-            } else if (!(needed && isUsed(library.toString()) ? loadCopy(library) : loadFile(library))) {
+    private boolean loadOverride(Path folder) {
+        try {
+            return loadFolder(folder);
+        } catch (IOException e) {
+            tried.add(folder + ": " + e);
+            return false;
+        }
+    }
+
+    /**
+     * The binding of a folder, and first the libraries beside it that it needs. If an earlier class loader has
+     * loaded those, they are in the process, and the binding finds them by their names.
+     */
+    private boolean loadFolder(Path folder) throws IOException {
+        Path binding = folder.resolve(BINDING);
+        if (!Files.exists(binding)) {
+            tried.add(binding + ": not there");
+            return false;
+        }
+        String core = version(folder.resolve(CORE));
+        Object kept = System.getProperties().get(KEPT);
+        if (kept != null && !kept.equals(core)) {
+            throw new UnsatisfiedLinkError("this JVM has loaded another version of libdist before, for a class loader"
+                    + " that has ended. Native libraries stay in the process: restart the JVM to change the version");
+        }
+        for (String name : BELOW) {
+            if (kept == null && Files.exists(folder.resolve(name)) && !loadFile(folder.resolve(name))) {
                 return false;
             }
         }
-        return true;
+        boolean loaded = isUsed(binding.toString()) ? loadCopy(binding) : loadFile(binding);
+        if (loaded) {
+            System.getProperties().put(KEPT, core);
+        }
+        return loaded;
     }
 
     private boolean loadFile(Path library) {
@@ -190,18 +212,9 @@ final class NativeLoader {
                     }
                 }
             }
-            String core = version(temporary.resolve(CORE));
-            Object kept = System.getProperties().get(KEPT);
-            if (kept != null && !kept.equals(core)) {
-                throw new UnsatisfiedLinkError("this JVM has loaded another version of libdist before, for a class loader"
-                        + " that has ended. Native libraries stay in the process: restart the JVM to change the version");
-            }
-            if (kept != null) { // the binding finds those by their names
-                return loadFile(temporary.resolve(BINDING));
-            }
+            boolean first = !System.getProperties().containsKey(KEPT);
             boolean loaded = loadFolder(temporary);
-            if (loaded) {
-                System.getProperties().put(KEPT, core);
+            if (loaded && first) {
                 keepModules(folder, temporary);
             }
             return loaded;
