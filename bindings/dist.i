@@ -48,7 +48,10 @@
 /* ---- 1. The headers' vocabulary --------------------------------------------------------------------------- */
 #if defined(SWIGJAVA)
 %javaconst(1);
+%include <enumsimple.swg>
 #endif
+/* Enums are integers. Again in section 3, with the language's typemaps. */
+%apply int32_t { enum SWIGTYPE };
 %ignore DIST_API;
 %ignore DIST_NODISCARD;
 %rename("$ignore", regextarget=1) "^DIST_.*_INIT$";
@@ -114,7 +117,7 @@ class Tensors {
 
  private:
   dist_tensor *refused() {
-    const dist_tensor no_dtype = {nullptr, 0, 0, nullptr, nullptr};
+    const dist_tensor no_dtype = {};
     few_[0] = no_dtype;
     return few_;
   }
@@ -168,6 +171,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 #elif defined(SWIGPYTHON)
 %include "dist_python.i"
 #endif
+%apply int32_t { enum SWIGTYPE };
 
 /* ---- 4. Calls back into the language ------------------------------------------------------------------------ */
 %include "dist_callbacks.i"
@@ -468,13 +472,13 @@ class Destinations {
 
 /* The form of the calls that programs make step after step: one row-major tensor of one dimension, in place, and
    of the options the two that are common. `tag` "" is none. */
-static dist_status quick_all_reduce(dist_replica *replica, int32_t op, int32_t dtype, void *data, int64_t count,
+static dist_status quick_all_reduce(dist_replica *replica, dist_reduce_op op, dist_dtype dtype, void *data, int64_t count,
                                     const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
   return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options, NULL);
 }
-static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t dtype, void *data, int64_t count,
+static dist_status quick_broadcast(dist_replica *replica, int32_t root, dist_dtype dtype, void *data, int64_t count,
                                    const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);

@@ -186,7 +186,7 @@ static dist_status on_gather_components(const dist_tensor *components, size_t n,
                                         void *token) {
   return call(callbacks, &Callbacks::gather_components, number(token), number(components), (int64_t)n, axis, number(out));
 }
-static void on_log(int32_t level, const char *message, void *token) {
+static void on_log(dist_log_level level, const char *message, void *token) {
   notify(callbacks, &Callbacks::log, number(token), level, message);
 }
 static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {

@@ -124,7 +124,7 @@ func SetCallbacks(v interface{}) {
 %dist_numbers(double, float64)
 %typemap(gotype) size_t * "*uint64"
 %typemap(in) size_t * %{ $1 = ($1_ltype)$input; %}
-%apply int32_t * { dist_reduce_op *out_op };
+%apply int32_t * { dist_reduce_op *out_op, dist_preemption_state *out_state };
 %apply const int64_t * { int64_t *out_sizes, const long long * };
 
 /* ---- Tensors and memory --------------------------------------------------------------------------------------------- */

@@ -235,7 +235,7 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_numbers(int64_t, jlongArray, long[])
 %dist_numbers(double, jdoubleArray, double[])
 %dist_numbers(size_t, jlongArray, long[])
-%apply int32_t * { dist_reduce_op *out_op };
+%apply int32_t * { dist_reduce_op *out_op, dist_preemption_state *out_state };
 %apply const int64_t * { const long long * };
 
 /* ---- Tensors and memory -------------------------------------------------------------------------------- */
@@ -334,7 +334,7 @@ static dist_swig::Memory buffer_at(int64_t address, int64_t size_bytes) {
 
 /** The bytes of all tensors in a value, for who accounts for memory that the collector does not see. */
 static int64_t value_bytes(dist_value *value) {
-  const int32_t kind = dist_value_kind(value);
+  const int32_t kind = dist_value_kind_of(value);
   if (kind != DIST_VALUE_TENSOR && kind != DIST_VALUE_SHARDED) {
     int64_t bytes = 0;
     for (size_t i = 0; i < dist_value_size(value); i++) bytes += value_bytes(dist_value_item(value, i));

@@ -11,7 +11,7 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<const char *>> text_lists;
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
-  std::vector<int32_t> edges;
+  std::vector<dist_edge> edges;
   std::vector<int32_t> workers, cpus;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
@@ -155,7 +155,7 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
 }
 %}
 %enddef
-%dist_part(cpu_part, int32_t, placement)
+%dist_part(cpu_part, dist_placement, placement)
 %dist_part(cpu_part, int64_t, stack_size_bytes)
 %dist_part(cpu_part, dist_budget *, budget)
 %dist_part(cpu_part, int32_t, move_host_threads)
@@ -164,11 +164,11 @@ static void dist_strategy_options_ ## FIELD ## _set(dist_strategy_options *optio
 %dist_part(host_part, int32_t, late_destroys)
 %dist_part(mesh_part, int32_t, use_spmd_partitioning)
 %dist_part(mesh_part, const dist_device_assignment *, device_assignment)
-%dist_part(worker_part, int32_t, transport)
+%dist_part(worker_part, dist_transport, transport)
 %dist_part(worker_part, dist_cluster_resolver *, cluster_resolver)
 %dist_part(worker_part, dist_network *, network)
 %dist_part(worker_part, int64_t, staging_bytes)
-%dist_part(worker_part, int32_t, reform)
+%dist_part(worker_part, dist_reform, reform)
 
 /* Structs that are filled. */
 %define %dist_record(NAME, INIT)
@@ -434,7 +434,7 @@ static dist_work **room_for_work() {
   void set_low(const long long *numbers, size_t n) { $self->low = dist_swig::keep($self, numbers, n); }
   void set_high(const long long *numbers, size_t n) { $self->high = dist_swig::keep($self, numbers, n); }
   void set_edges(const int32_t *edges, size_t n) {
-    dist_swig::kept($self)->edges.assign(edges, edges + n);
+    dist_swig::kept($self)->edges.assign((const dist_edge *)edges, (const dist_edge *)edges + n);
     $self->edges = dist_swig::kept($self)->edges.data();
   }
 };

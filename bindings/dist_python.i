@@ -93,7 +93,7 @@ static bool number_of(PyObject *object, const char *, double *out) {
   return !PyErr_Occurred();
 }
 template <class Number> bool number_of(PyObject *object, const char *name, Number *out) {
-  typedef std::numeric_limits<Number> Limits;
+  typedef std::numeric_limits<std::conditional_t<std::is_enum_v<Number>, int32_t, Number>> Limits;
   PyObject *const whole = PyNumber_Index(object);
   if (!whole) {
     PyErr_Format(PyExc_TypeError, "%s is a %s: an int is needed", name, Py_TYPE(object)->tp_name);
@@ -240,7 +240,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %}
 %typemap(argout) const TYPE * ""
 %typemap(in, numinputs=0) TYPE * ($*1_ltype number) %{
-  number = 0;
+  number = {};
   $1 = &number;
 %}
 %typemap(argout) TYPE * %{ $result = SWIG_Python_AppendOutput($result, MAKE(number$argnum)); %}
@@ -249,7 +249,7 @@ template <class Number> bool numbers_of(PyObject *sequence, const char *name, st
 %dist_numbers(int64_t, PyLong_FromLongLong)
 %dist_numbers(double, PyFloat_FromDouble)
 %dist_numbers(size_t, PyLong_FromSize_t)
-%apply int32_t * { dist_reduce_op *out_op };
+%apply int32_t * { dist_reduce_op *out_op, dist_preemption_state *out_state };
 %apply const int64_t * { const long long * };
 
 %typemap(in) (int64_t *out_sizes, size_t n) (std::vector<int64_t> sizes) %{
@@ -340,17 +340,17 @@ static PyObject *text_from(const char *text) {
 %formacro(%dist_quick, fail, fail_as_told, tensor_at, set_number_at, set_callbacks, set_error_factory, finalize_here,
           dlpack_capsule, dlpack_managed, dlpack_taken)
 %formacro(%dist_quick, dist_version, dist_has_feature, dist_status_name, dist_enum_name, dist_strategy_num_replicas,
-          dist_strategy_kind, dist_replica_id, dist_replica_num_replicas, dist_replica_strategy, dist_group_size,
+          dist_strategy_kind_of, dist_replica_id, dist_replica_num_replicas, dist_replica_strategy, dist_group_size,
           dist_group_rank, dist_replica_version, dist_versions_latest)
 %formacro(%dist_quick, dist_value_wrap_tensor, dist_value_create_per_replica, dist_value_create_mirrored,
           dist_value_create_list, dist_value_create_tuple, dist_value_create_dict, dist_value_create_none,
           dist_value_create_text, dist_value_wrap_object, dist_value_create_variable, dist_value_retain,
-          dist_value_release, dist_value_kind, dist_value_size, dist_value_item, dist_value_key, dist_value_get,
+          dist_value_release, dist_value_kind_of, dist_value_size, dist_value_item, dist_value_key, dist_value_get,
           dist_value_tensor, dist_value_variable, dist_value_text, dist_value_object, dist_value_container,
           dist_value_from_dlpack, dist_value_to_dlpack)
 %formacro(%dist_quick, dist_variable_name, dist_variable_class, dist_variable_synchronization,
           dist_variable_aggregation, dist_variable_trainable, dist_variable_num_copies, dist_variable_copy_name,
-          dist_variable_component, dist_metric_kind, dist_metric_name, dist_metric_variable)
+          dist_variable_component, dist_metric_kind_of, dist_metric_name, dist_metric_variable)
 %formacro(%dist_quick, dist_closure_name, dist_closure_id, dist_closure_worker, dist_closure_cancel)
 %formacro(%dist_quick, dist_scope_enter, dist_scope_exit, dist_set_strategy, dist_get_strategy, dist_has_strategy,
           dist_in_cross_replica_context, dist_get_replica, dist_colocate_enter, dist_colocate_exit)

@@ -15,14 +15,15 @@ static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "a buffer's shape is taken 
 /* By struct's letters, which the buffer protocol uses; 0 for what libdist has not.
    @every dtype but BF16: struct has no letter for it */
 static dist_dtype dtype_of(const Py_buffer &buffer) {
+  constexpr dist_dtype none{};
   const char *format = buffer.format ? buffer.format : "B";
   const bool little = PY_LITTLE_ENDIAN;
   if (*format == '@' || *format == '=' || *format == (little ? '<' : '>')) format++;
   if (format[0] == 'Z' && format[1] == 'f' && !format[2]) return DIST_COMPLEX64;
-  if (!format[0] || format[1]) return 0;
-  static const dist_dtype kSigned[] = {0, DIST_I8, DIST_I16, 0, DIST_I32, 0, 0, 0, DIST_I64};
-  static const dist_dtype kUnsigned[] = {0, DIST_U8, DIST_U16, 0, DIST_U32, 0, 0, 0, DIST_U64};
-  if (buffer.itemsize > 8) return 0;
+  if (!format[0] || format[1]) return none;
+  static const dist_dtype kSigned[] = {none, DIST_I8, DIST_I16, none, DIST_I32, none, none, none, DIST_I64};
+  static const dist_dtype kUnsigned[] = {none, DIST_U8, DIST_U16, none, DIST_U32, none, none, none, DIST_U64};
+  if (buffer.itemsize > 8) return none;
   switch (*format) {
     case 'e': return DIST_F16;
     case 'f': return DIST_F32;
@@ -30,7 +31,7 @@ static dist_dtype dtype_of(const Py_buffer &buffer) {
     case '?': return DIST_BOOL;
     case 'b': case 'h': case 'i': case 'l': case 'q': case 'n': return kSigned[buffer.itemsize];
     case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': return kUnsigned[buffer.itemsize];
-    default: return 0;
+    default: return none;
   }
 }
 
@@ -189,7 +190,7 @@ class Row {
 %}
 
 /* Of quick_all_reduce() and its like: NotImplemented where the general call is needed. */
-%typemap(in) (int32_t dtype, void *data, int64_t count) (dist_swig::Row row) %{
+%typemap(in) (dist_dtype dtype, void *data, int64_t count) (dist_swig::Row row) %{
   if (!row.fill($input)) return Py_NewRef(Py_NotImplemented);
   $1 = row.dtype();
   $2 = row.data();

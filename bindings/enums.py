@@ -39,6 +39,11 @@ def rows(found):
     return ordered
 
 
+def number(constant):
+    """A constant's number: those of types other than statuses and dtypes are 0x100 * type + constant."""
+    return f"0x{constant.value:X}" if constant.hexadecimal else str(constant.value)
+
+
 def wrapped(text, width):
     return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
 
@@ -72,11 +77,11 @@ def go_constants(row):
     name_width, lines = max(len(one.go) for one in offered), []
     for has_doc, run in itertools.groupby(offered, lambda one: bool(row.doc_of("go", one))):
         run = list(run)
-        value_width = max(len(str(one.value)) for one in run)
+        value_width = max(len(number(one)) for one in run)
         for one in run:
-            line = f"\t{one.go:{name_width}}{kind} = {one.value}"
+            line = f"\t{one.go:{name_width}}{kind} = {number(one)}"
             if has_doc:
-                line += " " * (value_width - len(str(one.value))) + f" // {row.doc_of('go', one)}"
+                line += " " * (value_width - len(number(one))) + f" // {row.doc_of('go', one)}"
             lines.append(line + "\n")
     return "const (\n" + "".join(lines) + ")\n"
 
@@ -171,7 +176,7 @@ def java_names(row):
 
 
 def java_enum(row):
-    members = [(one.short, one.value, row.doc_of("java", one)) for one in row.offered("java")]
+    members = [(one.short, number(one), row.doc_of("java", one)) for one in row.offered("java")]
     cases = "".join(f"            case {value} -> {name};\n" for name, value, _ in members)
     other = f'throw new DistException(Status.INTERNAL, "{row.java}: libdist gave " + code)'
     later = ""
@@ -227,7 +232,7 @@ def python_enum(row):
     for one in row.offered("python"):
         doc = row.doc_of("python", one)
         kind = "" if row.python else ": int"
-        listed.append(f"{one.short}{kind} = {one.value}" + (f"  # {doc}" if doc else "") + "\n")
+        listed.append(f"{one.short}{kind} = {number(one)}" + (f"  # {doc}" if doc else "") + "\n")
     if row.python is None:
         return "".join(listed)
     doc = "\n    ".join(wrapped(row.doc_of("python"), WIDTH))

@@ -39,6 +39,7 @@ class Constant:
 
     def __init__(self, row, declared):
         self.name, self.value = declared["name"], declared["value"]
+        self.hexadecimal = declared["hexadecimal"]
         self.comment = comment_of(declared)
         self.short = row.shorts.get(self.name, self.name[len(row.prefix) :])
         camel = "".join(CAMEL.get(word, word.capitalize()) for word in self.short.split("_"))
@@ -235,7 +236,14 @@ TABLE = [
             "RESHARD": {"java": "{@link Replica#reshard}"},
         },
     ),
-    Enum("DIST_NUMERICS_ORDERED", "DIST_NUMERICS_", go="Numerics"),
+    Enum(
+        "DIST_NUMERICS_DEFAULT", "DIST_NUMERICS_", go="Numerics",
+        left_out={
+            ("go", "DEFAULT"): "the zero value stands for it",
+            ("java", "DEFAULT"): "an option that is not set",
+            ("python", "DEFAULT"): "an option that is not given",
+        },
+    ),
     Enum("DIST_SCAN_INCLUSIVE", "DIST_SCAN_", go="ScanKind"),
     Enum(
         "DIST_STRATEGY_MIRRORED", "DIST_STRATEGY_", go="Kind", java="StrategyKind",
@@ -339,7 +347,7 @@ TABLE = [
         },
     ),
     Enum("DIST_INPUT_PER_WORKER", "DIST_INPUT_", go="InputMode", names="INPUT_MODE"),
-    Enum("DIST_SHARD_OFF", "DIST_SHARD_", go="ShardPolicy", go_name="Shard{}", names="SHARD_POLICY"),
+    Enum("DIST_SHARD_AUTO", "DIST_SHARD_", go="ShardPolicy", go_name="Shard{}", names="SHARD_POLICY"),
     Enum(
         "DIST_METRIC_SUM", "DIST_METRIC_", go="MetricKind", go_name="Metric{}",
         docs={"SUM": "the sum of w * x", "MEAN": "that, divided by the sum of w"},

@@ -15,7 +15,8 @@ each declaration once, in the order of a compiler:
     callbacks  name, returns, parameters, comment, ...: typedefs of function pointers
     handles    name, comment, ...: opaque structs
     aliases    name, type, comment, ...: typedefs of integer types
-    enums      constants (name, value, comment), comment, ...
+    enums      name (None for constants without a type), constants (name, value, hexadecimal,
+               comment), comment, ...
     macros     name, parameters (None for object-like macros), text; without include guards and attributes
 
 Each has `file` (the path below include/dist), `line` and `experimental`, which is true if `file` is in the folder
@@ -47,6 +48,7 @@ SECTION = re.compile(r"/\* ---- .*-* ?\*/")
 FILE = re.compile(r"/\*\*\s*\* @(file|mainpage)\b")
 FIELD = re.compile(r"(\w+) +(\S.*)")
 ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
+ENUM_MACROS = {"DIST_INT32", "DIST_FORCE_INT32"}
 INCLUDE_DIST = pathlib.Path(__file__).resolve().parents[1] / "include" / "dist"
 # Together, these include all public headers.
 HEADERS = [INCLUDE_DIST / "dist.h", INCLUDE_DIST / "tf.h", *sorted((INCLUDE_DIST / "experimental").glob("*.h"))]
@@ -250,7 +252,7 @@ class Parser:
         if match := INCLUDE.match(token.text):
             parse_once(self.path.parent / match[1], self.found, self.seen)
         match = DEFINE.fullmatch(token.text)
-        if match is None or match[1] in ATTRIBUTES or match[1].endswith("_H"):
+        if match is None or match[1] in ATTRIBUTES | ENUM_MACROS or match[1].endswith("_H"):
             return
         text = " ".join(match[3].replace("\\\n", " ").split())
         parameters = None if match[2] is None else [one.strip() for one in match[2][1:-1].split(",")]
@@ -279,6 +281,9 @@ class Parser:
 
     def typedef(self, comment):
         line = self.take("typedef").line
+        if self.peek().text == "enum":
+            self.enum(comment)
+            return
         if self.peek().text == "struct" and self.peek(2).text in ("{", self.peek(1).text):
             self.next()
             name = self.word()
@@ -331,26 +336,42 @@ class Parser:
             listed.append(field)
 
     def enum(self, comment):
+        """Parses constants without a type, or what follows `typedef` in the declaration of an enum type."""
         line = self.take("enum").line
+        kind = None if self.peek().text == "{" else self.word()
+        if kind:
+            self.take("DIST_INT32")
         self.take("{")
         constants, value = [], 0
         while not self.has("}"):
             before = self.leading()
-            name = self.word()
+            if kind and self.has("DIST_FORCE_INT32"):
+                self.take("(")
+                self.word()
+                self.take(")")
+                continue
+            name, hexadecimal = self.word(), False
             if self.has("="):
                 token = self.next()
                 if token.kind != "number":
                     self.fail("a number is wanted")
-                value = int(token.text, 0)
+                value, hexadecimal = int(token.text, 0), token.text.startswith("0x")
             end = self.tokens[self.at - 1].line
             self.has(",")
             constants.append(
-                {"name": name, "value": value, "comment": comment_of(self.trailing(end) or before)}
+                {
+                    "name": name,
+                    "value": value,
+                    "hexadecimal": hexadecimal,
+                    "comment": comment_of(self.trailing(end) or before),
+                }
             )
             value += 1
+        if kind:
+            self.take(kind)
         self.take(";")
         self.found["enums"].append(
-            {"constants": constants, "comment": comment_of(comment), **self.place(line)}
+            {"name": kind, "constants": constants, "comment": comment_of(comment), **self.place(line)}
         )
 
 
@@ -379,7 +400,7 @@ def read(path):
 
 def names(found):
     """Returns the names of all declarations."""
-    named = {one["name"] for kind in found if kind != "enums" for one in found[kind]}
+    named = {one["name"] for kind in found for one in found[kind]} - {None}
     return named | {one["name"] for enum in found["enums"] for one in enum["constants"]}
 
 

@@ -17,6 +17,7 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
     return invalid_argument("%s(): options->planned is %d, but must be 0 or 1", name, options.planned);
   }
   DIST_TRY(require_timeout(options.timeout_ns, "dist_collective_options.timeout_ns"));
+  DIST_TRY(check_numerics(numerics_of(options.numerics, DIST_NUMERICS_ORDERED)));
   Replica& self = unwrap(replica);
   if (options.group == nullptr) {
     out->emplace(self.member(options.tag, options.timeout_ns));
@@ -59,17 +60,14 @@ struct Tensors {
 
 Call call_of(Replica& replica, Collective collective, const Tensors& tensors,
              const dist_collective_options& options) noexcept {
-  const int32_t numerics = replica.pool().numerics();
   Call call;
   call.collective = collective;
-  call.numerics = options.numerics;
+  call.numerics =
+      numerics_of(options.numerics, call.reduces() ? replica.pool().numerics() : DIST_NUMERICS_ORDERED);
   call.axis = options.axis;
   call.user_op = options.reduce_fn;
   call.user_data = options.reduce_user_data;
-  if (call.reduces()) {
-    call.element_bytes = options.reduce_element_bytes;
-    call.numerics = options.numerics != 0 ? options.numerics : numerics;
-  }
+  if (call.reduces()) call.element_bytes = options.reduce_element_bytes;
   call.in = tensors.in;
   call.out = tensors.out;
   call.n = tensors.n;
@@ -124,7 +122,7 @@ constexpr auto kNothingElse = [](Call&) {};
 }  // namespace
 
 void dist_collective_options_init(dist_collective_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_COLLECTIVE_OPTIONS_INIT);
 }
 
 dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
@@ -183,7 +181,7 @@ dist_status dist_all_to_all(dist_replica* replica, const dist_tensor* in, const 
                           kNothingElse);
 }
 
-dist_status dist_scan(dist_replica* replica, dist_reduce_op op, int32_t kind, const dist_tensor* in,
+dist_status dist_scan(dist_replica* replica, dist_reduce_op op, dist_scan_kind kind, const dist_tensor* in,
                       const dist_tensor* out, size_t n, const dist_collective_options* options,
                       dist_work** out_work) {
   return exchange_tensors(replica, options, "dist_scan", Collective::kScan, {in, out, n}, out_work,
@@ -243,12 +241,12 @@ dist_status dist_all_reduce_value(dist_replica* replica, dist_reduce_op op, dist
 
 dist_status dist_all_gather_value(dist_replica* replica, dist_value* value,
                                   const dist_collective_options* options, dist_value** out_value) {
-  return exchange_nest(replica, options, "dist_all_gather_value", Collective::kAllGather, 0, value,
+  return exchange_nest(replica, options, "dist_all_gather_value", Collective::kAllGather, {}, value,
                        out_value);
 }
 
 void dist_apply_options_init(dist_apply_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_APPLY_OPTIONS_INIT);
 }
 
 dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, const dist_tensor* gradients,
@@ -265,8 +263,13 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, const di
         call.op = op;
         if (op == DIST_REDUCE_USER) call.group = &member.group;
         call.states = how.num_states == 0 ? nullptr : how.states;
-        const Update update{how.kind, how.learning_rate, how.momentum, how.clip_norm, how.num_states,
-                            how.fn,   how.user_data};
+        const Update update{or_default(how.kind, DIST_APPLY_SGD),
+                            how.learning_rate,
+                            how.momentum,
+                            how.clip_norm,
+                            how.num_states,
+                            how.fn,
+                            how.user_data};
         return reduce_apply(unwrap(replica).pool().memory(), member, call, update, out_norm);
       });
 }
@@ -298,7 +301,7 @@ int32_t dist_group_rank(const dist_group* group, int32_t replica_id) {
 }
 
 void dist_communication_options_init(dist_communication_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_COMMUNICATION_OPTIONS_INIT);
 }
 
 dist_status dist_communication_options_merge(const dist_communication_options* base,

@@ -247,7 +247,7 @@ dist_status dist_coordinator_read_rows(dist_coordinator* coordinator, const char
   });
 }
 
-dist_status dist_coordinator_assign(dist_coordinator* coordinator, const char* name, int32_t how,
+dist_status dist_coordinator_assign(dist_coordinator* coordinator, const char* name, dist_assign_op how,
                                     dist_value* value) {
   constexpr const char* kCall = "dist_coordinator_assign";
   return guard([&]() -> Status {
@@ -258,7 +258,7 @@ dist_status dist_coordinator_assign(dist_coordinator* coordinator, const char* n
   });
 }
 
-dist_status dist_coordinator_scatter(dist_coordinator* coordinator, const char* name, int32_t how,
+dist_status dist_coordinator_scatter(dist_coordinator* coordinator, const char* name, dist_scatter_op how,
                                      dist_value* slices) {
   constexpr const char* kCall = "dist_coordinator_scatter";
   return guard([&]() -> Status {

@@ -311,7 +311,7 @@ void dist_cross_device_functions_init(dist_cross_device_functions* functions, ui
 }
 
 void dist_cross_device_options_init(dist_cross_device_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_CROSS_DEVICE_OPTIONS_INIT);
 }
 
 dist_status dist_cross_device_create(const dist_cross_device_options* options,
@@ -322,7 +322,7 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
     DIST_TRY(read_options(options, &given, "dist_cross_device_options"));
     DIST_TRY(require_zero(given.reserved, "dist_cross_device_options.reserved"));
     CrossDeviceOptions wanted;
-    wanted.kind = given.kind;
+    wanted.kind = or_default(given.kind, DIST_CROSS_DEVICE_DEFAULT);
     wanted.num_packs = given.num_packs;
     wanted.reduce_to_device = given.reduce_to_device;
     wanted.accumulate = given.accumulate;
@@ -343,8 +343,8 @@ void dist_cross_device_destroy(dist_cross_device* cross_device) {
   if (cross_device != nullptr && !unwrap(cross_device)->memory().forked()) unwrap(cross_device)->release();
 }
 
-int32_t dist_cross_device_kind(const dist_cross_device* cross_device) {
-  return cross_device == nullptr ? 0 : unwrap(cross_device)->kind();
+dist_cross_device_kind dist_cross_device_kind_of(const dist_cross_device* cross_device) {
+  return cross_device == nullptr ? dist_cross_device_kind{} : unwrap(cross_device)->kind();
 }
 
 int32_t dist_cross_device_num_packs(const dist_cross_device* cross_device) {
@@ -417,7 +417,7 @@ dist_status dist_cross_device_gather(dist_cross_device* cross_device, dist_value
   });
 }
 
-dist_status dist_reduce_op_from_aggregation(int32_t aggregation, dist_reduce_op* out_op) {
+dist_status dist_reduce_op_from_aggregation(dist_aggregation aggregation, dist_reduce_op* out_op) {
   return guard([&]() -> Status {
     DIST_TRY(require(out_op, "dist_reduce_op_from_aggregation", "out_op"));
     return reduction_of(aggregation, out_op);

@@ -32,14 +32,14 @@ Status read(const dist_dataset_options* options, const char* call, DatasetOption
   out->shuffle = given.shuffle;
   out->prefetch = given.prefetch;
   out->seed = given.seed;
-  out->shard_policy = given.shard_policy;
+  out->shard_policy = or_default(given.shard_policy, DIST_SHARD_AUTO);
   out->num_workers = given.num_workers;
   out->worker_index = given.worker_index;
   out->worker_batches = given.worker_batches;
   out->shard_hint = given.shard_hint;
   out->interleave = given.interleave;
   out->static_shapes = given.static_shapes;
-  out->replication_mode = given.replication_mode;
+  out->replication_mode = or_default(given.replication_mode, DIST_INPUT_PER_WORKER);
   out->batch_sizes = {given.batch_sizes, given.num_batch_sizes};
   out->as_one_process = given.as_one_process;
   DIST_TRY(require_zero(given.reserved, "dist_dataset_options.reserved"));
@@ -112,7 +112,7 @@ Status write_position(const Position& position, dist_position* out) noexcept {
 }  // namespace dist::capi
 
 void dist_dataset_options_init(dist_dataset_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_DATASET_OPTIONS_INIT);
 }
 
 dist_status dist_dataset_create_from_tensors(dist_strategy* strategy, const dist_tensor* tensors, size_t n,

@@ -64,7 +64,7 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
   const MemberName& culprit = error.culprit;
   info.worker = culprit.worker >= 0 ? culprit.worker : culprit.home >= 0 ? culprit.home : 0;
   info.replica = number(error.culprit.replica);
-  info.collective = error.collective;
+  info.collective = static_cast<dist_collective>(error.collective);
   info.group = error.group;
   info.sequence = error.sequence;
   info.message = error.message;
@@ -84,11 +84,11 @@ dist_status dist_fail(dist_status status, const char* message) {
   return fail(status, "%s", message == nullptr ? "" : message).code();
 }
 
-static_assert(kNumDomains == DIST_ENUM_SHARD_POLICY);
+static_assert(kNumDomains == DIST_ENUM_SHARD_POLICY - DIST_ENUM_STATUS + 1);
 
-const char* dist_enum_name(int32_t domain, int32_t value) { return enum_name(domain, value); }
+const char* dist_enum_name(dist_enum_domain domain, int32_t value) { return enum_name(domain, value); }
 
-dist_status dist_enum_from_name(int32_t domain, const char* name, int32_t* out_value) {
+dist_status dist_enum_from_name(dist_enum_domain domain, const char* name, int32_t* out_value) {
   return guard([&]() -> Status {
     DIST_TRY(check_domain(domain, "dist_enum_from_name"));
     DIST_TRY(require(name, "dist_enum_from_name", "name"));

@@ -169,11 +169,14 @@ inline Status require_wait(int64_t timeout_ns, const char* call) noexcept {
 // initialized.
 inline constexpr std::size_t kMostOptionBytes = 4096;
 
+// `standard` is what the struct's INIT macro gives.
 template <class Options>
-void init_options(Options* options, uint32_t struct_size_bytes) noexcept {
+void init_options(Options* options, uint32_t struct_size_bytes, const Options& standard = {}) noexcept {
   if (options == nullptr || struct_size_bytes < sizeof(uint32_t) || struct_size_bytes > kMostOptionBytes)
     return;
   std::memset(static_cast<void*>(options), 0, struct_size_bytes);
+  std::memcpy(static_cast<void*>(options), &standard,
+              std::min<std::size_t>(struct_size_bytes, sizeof standard));
   options->struct_size = struct_size_bytes;
 }
 

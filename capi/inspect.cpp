@@ -54,7 +54,7 @@ dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, con
 
 dist_straggler to_public(const Straggler& row) noexcept {
   dist_straggler out{};
-  out.collective = row.collective;
+  out.collective = static_cast<dist_collective>(row.collective);
   out.group = std::max(row.group, 0);  // negative: not a group of the host
   out.replica = number(row.replica);
   out.worker = row.worker;

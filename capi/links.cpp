@@ -8,7 +8,7 @@
 using namespace dist;
 using namespace dist::capi;
 
-dist_status dist_link_register(const dist_link_functions* functions, int32_t* out_transport) {
+dist_status dist_link_register(const dist_link_functions* functions, dist_transport* out_transport) {
   return guard([&]() -> Status {
     DIST_TRY(require(functions, "dist_link_register", "functions"));
     return register_link_module(*functions, out_transport);

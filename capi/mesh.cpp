@@ -239,7 +239,6 @@ dist_status dist_device_axis_group(dist_replica* device, const char* name, const
 namespace {
 
 constexpr int64_t kNoWidths[DIST_MAX_NDIM] = {};
-constexpr int32_t kZeroEdges[DIST_MAX_NDIM] = {};
 
 Status read_halo(const dist_halo* given, const char* call, Halo* out) noexcept {
   DIST_TRY(require(given, call, "halo"));
@@ -252,7 +251,8 @@ Status read_halo(const dist_halo* given, const char* call, Halo* out) noexcept {
   out->parts = {known.parts, ndim};
   out->low = {known.low != nullptr ? known.low : kNoWidths, ndim};
   out->high = {known.high != nullptr ? known.high : kNoWidths, ndim};
-  out->edges = {known.edges != nullptr ? known.edges : kZeroEdges, ndim};
+  for (std::size_t i = 0; i < ndim; ++i)
+    out->edges[i] = or_default(known.edges != nullptr ? known.edges[i] : dist_edge{}, DIST_EDGE_ZERO);
   return kOk;
 }
 

@@ -37,7 +37,7 @@ Status read_replicas(dist_replica* replica, const char* call, int32_t* out_num_r
 
 }  // namespace
 
-dist_status dist_metric_create(dist_strategy* strategy, int32_t kind, const char* name,
+dist_status dist_metric_create(dist_strategy* strategy, dist_metric_kind kind, const char* name,
                                dist_metric** out_metric) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_metric_create", "strategy"));
@@ -84,7 +84,9 @@ dist_status dist_metric_reset(dist_strategy* strategy, dist_metric* metric) {
   });
 }
 
-int32_t dist_metric_kind(const dist_metric* metric) { return metric == nullptr ? 0 : unwrap(metric)->kind(); }
+dist_metric_kind dist_metric_kind_of(const dist_metric* metric) {
+  return metric == nullptr ? dist_metric_kind{} : unwrap(metric)->kind();
+}
 
 const char* dist_metric_name(const dist_metric* metric) {
   return metric == nullptr ? "" : unwrap(metric)->name();

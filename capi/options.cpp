@@ -8,7 +8,7 @@ Status read_communication(const dist_communication_options* given, Communication
   DIST_TRY(read_options(given, &known, "dist_communication_options"));
   DIST_TRY(require_zero(known.reserved, "dist_communication_options.reserved"));
   DIST_TRY(require_flag(known.has_timeout, "dist_communication_options.has_timeout"));
-  out->implementation = known.implementation;
+  out->implementation = or_default(known.implementation, DIST_COMMUNICATION_AUTO);
   DIST_TRY(
       read_size(known.bytes_per_pack, "dist_communication_options.bytes_per_pack", &out->bytes_per_pack));
   out->has_timeout = known.has_timeout == 1 || known.timeout_ns != 0;

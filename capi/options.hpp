@@ -14,6 +14,17 @@ namespace dist::capi {
 // NULL selects the defaults. The result has been checked.
 Status read_communication(const dist_communication_options* given, Communication* out) noexcept;
 
+// The value of a field of an option struct, in which 0 selects the default.
+template <class Enum>
+constexpr Enum or_default(Enum given, Enum standard) noexcept {
+  return given == Enum{} ? standard : given;
+}
+
+// The same where DIST_NUMERICS_DEFAULT selects `standard` too.
+constexpr dist_numerics numerics_of(dist_numerics given, dist_numerics standard) noexcept {
+  return given == DIST_NUMERICS_DEFAULT ? standard : or_default(given, standard);
+}
+
 // Writes `text` with its NUL; INVALID_ARGUMENT if there is not enough room.
 Status write_text(const char* text, char* out, std::size_t size_bytes, const char* call) noexcept;
 

@@ -74,14 +74,14 @@ dist_status dist_preemption_run(dist_preemption_handler* handler, dist_replica_f
 }
 
 dist_status dist_preemption_save_if_preempted(dist_preemption_handler* handler, dist_cancel* cancel,
-                                              int32_t* out_state) {
+                                              dist_preemption_state* out_state) {
   constexpr const char* kCall = "dist_preemption_save_if_preempted";
   return guard([&]() -> Status {
     DIST_TRY(require(handler, kCall, "handler"));
     DIST_TRY(require(out_state, kCall, "out_state"));
     PreemptionState state = PreemptionState::kNone;
     DIST_TRY(unwrap(handler)->save_if_preempted(kCall, capi::unwrap(cancel), &state));
-    *out_state = static_cast<int32_t>(state);
+    *out_state = static_cast<dist_preemption_state>(DIST_PREEMPTION_NONE + static_cast<int32_t>(state));
     return kOk;
   });
 }

@@ -241,7 +241,8 @@ dist_status dist_closure_read_rows(dist_closure* closure, const char* name, dist
   });
 }
 
-dist_status dist_closure_assign(dist_closure* closure, const char* name, int32_t how, dist_value* value) {
+dist_status dist_closure_assign(dist_closure* closure, const char* name, dist_assign_op how,
+                                dist_value* value) {
   constexpr const char* kCall = "dist_closure_assign";
   return guard([&]() -> Status {
     DIST_TRY(check_closure(closure, name, kCall));
@@ -250,7 +251,8 @@ dist_status dist_closure_assign(dist_closure* closure, const char* name, int32_t
   });
 }
 
-dist_status dist_closure_scatter(dist_closure* closure, const char* name, int32_t how, dist_value* slices) {
+dist_status dist_closure_scatter(dist_closure* closure, const char* name, dist_scatter_op how,
+                                 dist_value* slices) {
   constexpr const char* kCall = "dist_closure_scatter";
   return guard([&]() -> Status {
     DIST_TRY(check_closure(closure, name, kCall));

@@ -51,7 +51,7 @@ Status read_cpu(const dist_cpu_options* options, StrategyOptions* out) noexcept 
   DIST_TRY(require_flag(given.move_host_threads, "move_host_threads"));
   DIST_TRY(check_list(given.cpus, given.num_cpus, "dist_strategy_create", "options->cpu->cpus",
                       "options->cpu->num_cpus"));
-  out->placement = given.placement;
+  out->placement = or_default(given.placement, DIST_PLACEMENT_FREE);
   out->cpus = {given.cpus, given.num_cpus};
   DIST_TRY(read_size(given.stack_size_bytes, "dist_cpu_options.stack_size_bytes", &out->stack_bytes));
   out->budget = unwrap(given.budget);
@@ -95,12 +95,12 @@ Status read_worker(const dist_worker_options* options, StrategyOptions* out) noe
   DIST_TRY(require_zero(given.reserved, "dist_worker_options.reserved"));
   DIST_TRY(check_list(given.replicas_of_workers, given.num_workers, "dist_strategy_create",
                       "options->worker->replicas_of_workers", "options->worker->num_workers"));
-  out->transport = given.transport;
+  out->transport = or_default(given.transport, DIST_TRANSPORT_AUTO);
   out->cluster_resolver = unwrap(given.cluster_resolver);
   out->network = unwrap(given.network);
   out->replicas_of_workers = {given.replicas_of_workers, given.num_workers};
   DIST_TRY(read_size(given.staging_bytes, "dist_worker_options.staging_bytes", &out->staging_bytes));
-  out->reform = given.reform;
+  out->reform = or_default(given.reform, DIST_REFORM_EXPLICIT);
   return kOk;
 }
 
@@ -132,7 +132,7 @@ void dist_executor_init(dist_executor* executor, uint32_t struct_size_bytes) {
 }
 
 void dist_cpu_options_init(dist_cpu_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_CPU_OPTIONS_INIT);
 }
 
 void dist_host_options_init(dist_host_options* options, uint32_t struct_size_bytes) {
@@ -144,11 +144,11 @@ void dist_mesh_options_init(dist_mesh_options* options, uint32_t struct_size_byt
 }
 
 void dist_worker_options_init(dist_worker_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_WORKER_OPTIONS_INIT);
 }
 
 void dist_strategy_options_init(dist_strategy_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_STRATEGY_OPTIONS_INIT);
 }
 
 dist_status dist_strategy_create(const dist_strategy_options* options, dist_strategy** out_strategy) {
@@ -162,10 +162,10 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
                         "options->num_devices"));
     StrategyOptions wanted;
     MeshAxis axes[DIST_MAX_NDIM];
-    wanted.kind = given.kind;
+    wanted.kind = or_default(given.kind, DIST_STRATEGY_MIRRORED);
     wanted.num_replicas = given.num_replicas;
-    wanted.threads = given.threads;
-    wanted.numerics = given.numerics;
+    wanted.threads = or_default(given.threads, DIST_THREADS_CALLER);
+    wanted.numerics = numerics_of(given.numerics, DIST_NUMERICS_ORDERED);
     wanted.timeout_ns = given.timeout_ns;
     DIST_TRY(read_size(given.async_bytes, "dist_strategy_options.async_bytes", &wanted.async_bytes));
     wanted.devices = {given.devices, given.num_devices};
@@ -201,8 +201,8 @@ int32_t dist_strategy_num_replicas(const dist_strategy* strategy) {
   return strategy == nullptr ? 0 : unwrap(strategy).replicas().global();
 }
 
-int32_t dist_strategy_kind(const dist_strategy* strategy) {
-  return strategy == nullptr ? -1 : unwrap(strategy).kind();
+dist_strategy_kind dist_strategy_kind_of(const dist_strategy* strategy) {
+  return strategy == nullptr ? dist_strategy_kind{} : unwrap(strategy).kind();
 }
 
 dist_status dist_strategy_device(const dist_strategy* strategy, int32_t replica_id, const char** out_name) {

@@ -2,6 +2,7 @@
 // topology.h: topologies, device assignments and partitions.
 #include <algorithm>
 
+#include "capi/options.hpp"
 #include "capi/partition.hpp"
 #include "capi/topology.hpp"
 #include "core/topology/device_assignment.hpp"
@@ -208,7 +209,8 @@ dist_status name_of(NameOf of, const dist_device_assignment* assignment, int32_t
 
 dist_status dist_device_assignment_build(dist_topology* topology, const int32_t* computation_shape,
                                          const int32_t* computation_stride, size_t ndim, int32_t num_replicas,
-                                         int32_t device_order, dist_device_assignment** out_assignment) {
+                                         dist_device_order device_order,
+                                         dist_device_assignment** out_assignment) {
   const auto sizes = [ndim](const int32_t* numbers) {
     return std::span<const int32_t>(numbers, numbers == nullptr ? 0 : ndim);
   };
@@ -319,7 +321,7 @@ Status dist::capi::read_partition(const dist_partition* given, const char* call,
   DIST_TRY(check_list(known.shape, known.ndim, call, "partition->shape", "partition->ndim"));
   DIST_TRY(check_list(known.dimensions, known.num_dimensions, call, "partition->dimensions",
                       "partition->num_dimensions"));
-  out->kind = known.kind;
+  out->kind = or_default(known.kind, DIST_PARTITION_SPLIT);
   out->shape = {known.shape, known.ndim};
   out->dimensions = {known.dimensions, known.num_dimensions};
   out->num_logical_devices = known.num_logical_devices;
@@ -330,7 +332,7 @@ Status dist::capi::read_partition(const dist_partition* given, const char* call,
 }
 
 void dist_partition_init(dist_partition* partition, uint32_t struct_size_bytes) {
-  init_options(partition, struct_size_bytes);
+  init_options(partition, struct_size_bytes, DIST_PARTITION_INIT);
 }
 
 dist_status dist_partition_check(const dist_partition* partition) {

@@ -17,7 +17,8 @@ The script
   - moves user_data to the last place in allocators and log functions, adds the strategy as the first parameter of
     callbacks that create or update values and datasets, and makes the count of elements of operators an int64_t.
 
-It works on names, not on meaning: compile the result. upgrade.tsv lists every function of 0.2 with its name in 1.0, its
+It works on names, not on meaning: compile the result. In C++, variables that hold constants of an enum need its type
+now instead of int32_t. upgrade.tsv lists every function of 0.2 with its name in 1.0, its
 header and what has changed. What the script cannot decide is reported: loops that end with DIST_OUT_OF_RANGE, moved
 fields that are set through a pointer, works in files that have both requests and asynchronous collectives, and strategies
 that are shut down, which have to be destroyed afterwards.
@@ -31,6 +32,9 @@ import sys
 import api
 
 HERE = pathlib.Path(__file__).resolve().parent
+# ---- Names ----
+# Functions whose old names are those of enum types now.
+NOW_TYPES = {"dist_cross_device_kind", "dist_metric_kind", "dist_strategy_kind", "dist_value_kind"}
 WORD = re.compile(r"\bdist_\w+|\bDIST_\w+|\bdist::\w+")
 MACRO = re.compile(r"^[ \t]*#[ \t]*(define|undef)[ \t]+DIST_EXPERIMENTAL\b[^\n]*\n", re.MULTILINE)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])(?:\.\./)*([^>\"]+)[>\"][^\n]*\n", re.MULTILINE)
@@ -70,7 +74,7 @@ ALLOC = re.compile(rf"\(void ?\* ?(\w*), ({SIZE}), ({SIZE})\)(?! const)")
 FREE = re.compile(rf"\(void ?\* ?(\w*), void ?\* ?(\w*), ({SIZE}), ({SIZE})\)")
 MERGE = re.compile(rf"(\(dist_strategy ?\* ?\w*, dist_value ?\* ?\w*), (dist_value ?\*\* ?\w*,\s*void ?\* ?\w*\))")
 OPERATOR = re.compile(r"(?:std::)?size_t ?(\w*), dist_dtype\b")
-LOG = re.compile(r"\(void ?\* ?(\w*), (int32_t(?: ?\w*)), (const char ?\* ?\w*)\)")
+LOG = re.compile(r"\(void ?\* ?(\w*), int32_t( ?\w*), (const char ?\* ?\w*)\)")
 # ---- Callbacks with a strategy: what follows their opening bracket in 0.2 ----
 DATA = r"void ?\* ?\w*\)"
 CALLBACK = re.compile(
@@ -247,11 +251,17 @@ def with_headers(text, homes, cxx):
     return text[:at] + "".join(lines) + text[at:]
 
 
+def renamed(word, changed):
+    if word[0] in NOW_TYPES and not word.string.startswith("(", word.end()):
+        return word[0]
+    return changed.get(word[0], word[0])
+
+
 def upgraded(text, changed, homes, cxx):
     text = MACRO.sub("", text)
-    text = WORD.sub(lambda match: changed.get(match[0], match[0]), text)
+    text = WORD.sub(lambda match: renamed(match, changed), text)
     text = with_requests(text)
-    text = LOG.sub(r"(\2, \3, void *\1)", text)
+    text = LOG.sub(r"(dist_log_level\2, \3, void *\1)", text)
     text = OPERATOR.sub(r"int64_t \1, dist_dtype", text)
     text, allocators = ALLOC.subn(r"(\2, \3, void *\1)", text)
     if allocators:

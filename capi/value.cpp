@@ -55,8 +55,8 @@ dist_status create(dist_strategy* strategy, dist_value** out_value, const char* 
   });
 }
 
-dist_status create_distributed(dist_strategy* strategy, int32_t kind, dist_value* const* items, size_t n,
-                               dist_value** out_value, const char* call) {
+dist_status create_distributed(dist_strategy* strategy, dist_value_kind kind, dist_value* const* items,
+                               size_t n, dist_value** out_value, const char* call) {
   return create(strategy, out_value, call, [&](Memory& memory, ValueRef* out) -> Status {
     std::span<Value* const> components;
     DIST_TRY(unwrap_items(items, n, call, &components));
@@ -149,8 +149,8 @@ dist_status dist_value_wrap_object(dist_strategy* strategy, void* object, dist_r
   });
 }
 
-dist_status dist_value_create_composite(dist_strategy* strategy, int32_t kind, dist_value* const* parts,
-                                        size_t n, dist_value** out_value) {
+dist_status dist_value_create_composite(dist_strategy* strategy, dist_value_kind kind,
+                                        dist_value* const* parts, size_t n, dist_value** out_value) {
   return create(strategy, out_value, "dist_value_create_composite",
                 [&](Memory& memory, ValueRef* out) -> Status {
                   std::span<Value* const> values;
@@ -187,7 +187,9 @@ void dist_value_release(dist_value* value) {
   if (value != nullptr) unwrap(value)->release();
 }
 
-int32_t dist_value_kind(const dist_value* value) { return value == nullptr ? 0 : unwrap(value)->kind(); }
+dist_value_kind dist_value_kind_of(const dist_value* value) {
+  return value == nullptr ? dist_value_kind{} : unwrap(value)->kind();
+}
 
 size_t dist_value_size(const dist_value* value) { return value == nullptr ? 0 : unwrap(value)->size(); }
 
@@ -196,7 +198,7 @@ dist_value* dist_value_item(const dist_value* value, size_t index) {
 }
 
 const char* dist_value_key(const dist_value* value, size_t index) {
-  const bool there = dist_value_kind(value) == DIST_VALUE_DICT && index < dist_value_size(value);
+  const bool there = dist_value_kind_of(value) == DIST_VALUE_DICT && index < dist_value_size(value);
   return there ? unwrap(value)->key(index) : nullptr;
 }
 

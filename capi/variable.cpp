@@ -4,6 +4,7 @@
 #include <dist/tf.h>
 
 #include "capi/collective.hpp"
+#include "capi/options.hpp"
 #include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 #include "core/cross_replica/assign.hpp"
@@ -59,7 +60,8 @@ class HostInitial {
 Status read_variable_options(const dist_variable_options* given, dist_variable_options* known,
                              VariableOptions* out) noexcept {
   DIST_TRY(read_options(given, known, "dist_variable_options"));
-  *out = {known->synchronization, known->aggregation, known->trainable, known->name};
+  *out = {or_default(known->synchronization, DIST_SYNCHRONIZATION_AUTO),
+          or_default(known->aggregation, DIST_AGGREGATION_NONE), known->trainable, known->name};
   return kOk;
 }
 
@@ -108,9 +110,9 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
     DIST_TRY(read_options(options, &given, "dist_collective_options"));
     DIST_TRY(require_plain(given, name));
     DIST_TRY(require_timeout(given.timeout_ns, "dist_collective_options.timeout_ns"));
-    DIST_TRY(check_numerics(given.numerics));
     CrossReplica context = unwrap(dist_replica_strategy(replica)).cross_replica();
-    if (given.numerics != 0) context.numerics = given.numerics;
+    context.numerics = numerics_of(given.numerics, context.numerics);
+    DIST_TRY(check_numerics(context.numerics));
     return body(self, context, self.member(given.tag, given.timeout_ns));
   });
 }
@@ -118,7 +120,7 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
 }  // namespace
 
 void dist_variable_options_init(dist_variable_options* options, uint32_t struct_size_bytes) {
-  init_options(options, struct_size_bytes);
+  init_options(options, struct_size_bytes, DIST_VARIABLE_OPTIONS_INIT);
 }
 
 dist_status dist_variable_create(dist_strategy* strategy, const dist_tensor* initial,
@@ -179,12 +181,12 @@ const char* dist_variable_class(const dist_variable* variable) {
   return variable == nullptr ? "" : unwrap(variable)->class_name();
 }
 
-int32_t dist_variable_synchronization(const dist_variable* variable) {
-  return variable == nullptr ? -1 : unwrap(variable)->synchronization();
+dist_synchronization dist_variable_synchronization(const dist_variable* variable) {
+  return variable == nullptr ? dist_synchronization{} : unwrap(variable)->synchronization();
 }
 
-int32_t dist_variable_aggregation(const dist_variable* variable) {
-  return variable == nullptr ? -1 : unwrap(variable)->aggregation();
+dist_aggregation dist_variable_aggregation(const dist_variable* variable) {
+  return variable == nullptr ? dist_aggregation{} : unwrap(variable)->aggregation();
 }
 
 int32_t dist_variable_trainable(const dist_variable* variable) {
@@ -242,12 +244,12 @@ dist_status dist_variable_read(dist_strategy* strategy, dist_variable* variable,
   });
 }
 
-dist_status dist_variable_assign(dist_strategy* strategy, dist_variable* variable, int32_t how,
+dist_status dist_variable_assign(dist_strategy* strategy, dist_variable* variable, dist_assign_op how,
                                  dist_value* value) {
   return change(strategy, variable, how, value, "dist_variable_assign", "value", assign);
 }
 
-dist_status dist_variable_scatter(dist_strategy* strategy, dist_variable* variable, int32_t how,
+dist_status dist_variable_scatter(dist_strategy* strategy, dist_variable* variable, dist_scatter_op how,
                                   dist_value* slices) {
   return change(strategy, variable, how, slices, "dist_variable_scatter", "slices", scatter);
 }
@@ -260,7 +262,7 @@ dist_status dist_replica_read(dist_replica* replica, dist_variable* variable, di
   });
 }
 
-dist_status dist_replica_assign(dist_replica* replica, dist_variable* variable, int32_t how,
+dist_status dist_replica_assign(dist_replica* replica, dist_variable* variable, dist_assign_op how,
                                 const dist_tensor* value, const dist_collective_options* options) {
   return inside(replica, variable, options, "dist_replica_assign",
                 [&](Replica& self, const CrossReplica& context, const Member& member) -> Status {
@@ -269,7 +271,7 @@ dist_status dist_replica_assign(dist_replica* replica, dist_variable* variable, 
                 });
 }
 
-dist_status dist_replica_assign_value(dist_replica* replica, dist_variable* variable, int32_t how,
+dist_status dist_replica_assign_value(dist_replica* replica, dist_variable* variable, dist_assign_op how,
                                       dist_value* value, const dist_collective_options* options) {
   return inside(replica, variable, options, "dist_replica_assign_value",
                 [&](Replica& self, const CrossReplica& context, const Member& member) -> Status {
@@ -278,7 +280,7 @@ dist_status dist_replica_assign_value(dist_replica* replica, dist_variable* vari
                 });
 }
 
-dist_status dist_replica_scatter(dist_replica* replica, dist_variable* variable, int32_t how,
+dist_status dist_replica_scatter(dist_replica* replica, dist_variable* variable, dist_scatter_op how,
                                  dist_value* slices, const dist_collective_options* options) {
   return inside(replica, variable, options, "dist_replica_scatter",
                 [&](Replica& self, const CrossReplica& context, const Member& member) -> Status {

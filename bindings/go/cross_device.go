@@ -194,7 +194,7 @@ func (c *CrossDevice) Kind() (kind CrossDeviceKind) {
 	var u uses
 	defer u.end()
 	_ = c.with(&u, func(native int64) error {
-		kind = CrossDeviceKind(cdist.Dist_cross_device_kind(native))
+		kind = CrossDeviceKind(cdist.Dist_cross_device_kind_of(native))
 		return nil
 	})
 	return kind

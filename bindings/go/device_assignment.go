@@ -2,7 +2,11 @@
 
 package dist
 
-import "libdist.example/dist/internal/cdist"
+import (
+	"cmp"
+
+	"libdist.example/dist/internal/cdist"
+)
 
 // A DeviceAssignment maps the devices of a topology to the logical devices 0, 1, ... of the replicas 0, 1,
 // ... Negative indices of replicas and logical devices count from the end, like coordinates: -1 is the last
@@ -23,9 +27,9 @@ func ownAssignment(native int64, err error) (*DeviceAssignment, error) {
 
 // AssignmentOptions configures [BuildDeviceAssignment]. The zero value selects the defaults.
 type AssignmentOptions struct {
-	ComputationShape  []int // shape of each replica's block of devices; nil = 1 in each direction
-	ComputationStride []int // distance of its devices in each direction; nil = 1 in each direction
-	DeviceOrder       DeviceOrder
+	ComputationShape  []int       // shape of each replica's block of devices; nil = 1 in each direction
+	ComputationStride []int       // distance of its devices in each direction; nil = 1 in each direction
+	DeviceOrder       DeviceOrder // 0 = DeviceOrderAuto
 }
 
 // BuildDeviceAssignment distributes replicas over a topology: each replica gets a block of devices. options
@@ -48,7 +52,7 @@ func BuildDeviceAssignment(t *Topology, numReplicas int, options *AssignmentOpti
 	}
 	var out int64
 	err := cdist.Dist_device_assignment_build(topology, shape32, stride32, int64(max(len(shape), len(stride))), replicas,
-		int32Of(int(options.DeviceOrder)), &out)
+		int32Of(int(cmp.Or(options.DeviceOrder, DeviceOrderAuto))), &out)
 	return ownAssignment(out, err)
 }
 

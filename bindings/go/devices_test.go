@@ -157,7 +157,7 @@ func doubleOnDevices(t *testing.T, r *dist.Replica) error {
 	}
 	p, err := result.Partition()
 	is(t, "partition", []any{p, err},
-		[]any{dist.Partition{Shape: []int{4, 6}, Dimensions: []int{2, 2}, NumLogicalDevices: 4}, nil})
+		[]any{dist.Partition{Kind: dist.PartitionSplit, Shape: []int{4, 6}, Dimensions: []int{2, 2}, NumLogicalDevices: 4}, nil})
 	shard, begin, err := result.Shard(3)
 	if err != nil {
 		return err

@@ -55,12 +55,12 @@ type ReduceOp int
 
 // The values of ReduceOp.
 const (
-	Sum        ReduceOp = 1 // added, left to right by replica id
-	Mean       ReduceOp = 2 // the sum, divided by how many there are, or by the weights
-	Min        ReduceOp = 3 // the smallest; of booleans: and
-	Max        ReduceOp = 4 // the largest; of booleans: or
-	Prod       ReduceOp = 5 // multiplied
-	ReduceUser ReduceOp = 6 // the program's own: see ReduceWith
+	Sum        ReduceOp = 0x101 // added, left to right by replica id
+	Mean       ReduceOp = 0x102 // the sum, divided by how many there are, or by the weights
+	Min        ReduceOp = 0x103 // the smallest; of booleans: and
+	Max        ReduceOp = 0x104 // the largest; of booleans: or
+	Prod       ReduceOp = 0x105 // multiplied
+	ReduceUser ReduceOp = 0x106 // the program's own: see ReduceWith
 )
 
 // Collective says which collective an error speaks of.
@@ -69,22 +69,22 @@ type Collective int
 // The values of Collective.
 const (
 	CollectiveNone          Collective = 0
-	CollectiveAllReduce     Collective = 1
-	CollectiveBroadcast     Collective = 2
-	CollectiveBarrier       Collective = 3
-	CollectiveMergeCall     Collective = 4
-	CollectiveReturn        Collective = 5 // the end of the replica function, where all replicas also wait for each other
-	CollectiveReduce        Collective = 6
-	CollectiveReduceScatter Collective = 7
-	CollectiveAllGather     Collective = 8
-	CollectiveGather        Collective = 9
-	CollectiveScatter       Collective = 10
-	CollectiveAllToAll      Collective = 11
-	CollectiveScan          Collective = 12
-	CollectivePermute       Collective = 13
-	CollectiveReduceApply   Collective = 14
-	CollectiveHaloExchange  Collective = 15
-	CollectiveReshard       Collective = 16
+	CollectiveAllReduce     Collective = 0x201
+	CollectiveBroadcast     Collective = 0x202
+	CollectiveBarrier       Collective = 0x203
+	CollectiveMergeCall     Collective = 0x204
+	CollectiveReturn        Collective = 0x205 // the end of the replica function, where all replicas also wait for each other
+	CollectiveReduce        Collective = 0x206
+	CollectiveReduceScatter Collective = 0x207
+	CollectiveAllGather     Collective = 0x208
+	CollectiveGather        Collective = 0x209
+	CollectiveScatter       Collective = 0x20A
+	CollectiveAllToAll      Collective = 0x20B
+	CollectiveScan          Collective = 0x20C
+	CollectivePermute       Collective = 0x20D
+	CollectiveReduceApply   Collective = 0x20E
+	CollectiveHaloExchange  Collective = 0x20F
+	CollectiveReshard       Collective = 0x210
 )
 
 // Numerics is the order of additions in a sum, which determines its bits.
@@ -92,9 +92,9 @@ type Numerics int
 
 // The values of Numerics.
 const (
-	Ordered      Numerics = 0 // added in the order of replica ids
-	Reproducible Numerics = 1 // added exactly and rounded once: independent of the order and of how replicas share the terms
-	Tree         Numerics = 2 // added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers
+	Ordered      Numerics = 0x301 // added in the order of replica ids
+	Reproducible Numerics = 0x302 // added exactly and rounded once: independent of the order and of how replicas share the terms
+	Tree         Numerics = 0x303 // added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers
 )
 
 // ScanKind is the first term of a scan.
@@ -102,8 +102,8 @@ type ScanKind int
 
 // The values of ScanKind.
 const (
-	Inclusive ScanKind = 0 // the result of replica r includes its own contribution
-	Exclusive ScanKind = 1 // the result of replica r covers replicas 0 .. r-1 only
+	Inclusive ScanKind = 0x400 // the result of replica r includes its own contribution
+	Exclusive ScanKind = 0x401 // the result of replica r covers replicas 0 .. r-1 only
 )
 
 // Kind is the kind of a strategy, which determines where values and variables are placed.
@@ -111,13 +111,13 @@ type Kind int
 
 // The values of Kind.
 const (
-	Mirrored            Kind = 0 // R replicas; every variable has R equal copies
-	OneDevice           Kind = 1 // one replica, for programs that run on one or on many
-	Default             Kind = 2 // one replica; used by programs that do not choose a strategy
-	CentralStorage      Kind = 3 // R replicas; every variable has one copy, which all replicas read
-	Mesh                Kind = 4 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
-	MultiWorkerMirrored Kind = 5 // like Mirrored, with replicas in all workers of a cluster
-	ParameterServer     Kind = 6 // variables on servers; a coordinator runs closures on workers
+	Mirrored            Kind = 0x500 // R replicas; every variable has R equal copies
+	OneDevice           Kind = 0x501 // one replica, for programs that run on one or on many
+	Default             Kind = 0x502 // one replica; used by programs that do not choose a strategy
+	CentralStorage      Kind = 0x503 // R replicas; every variable has one copy, which all replicas read
+	Mesh                Kind = 0x504 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
+	MultiWorkerMirrored Kind = 0x505 // like Mirrored, with replicas in all workers of a cluster
+	ParameterServer     Kind = 0x506 // variables on servers; a coordinator runs closures on workers
 )
 
 // Threads is the threads that run the replicas.
@@ -125,9 +125,9 @@ type Threads int
 
 // The values of Threads.
 const (
-	CallerThread   Threads = 0 // Run's caller is replica 0; the others are library threads
-	LibraryThreads Threads = 1 // all replicas are library threads
-	Goroutines     Threads = 2 // each replica is a goroutine: Run starts them, or Strategy.Enter takes yours
+	CallerThread   Threads = 0x600 // Run's caller is replica 0; the others are library threads
+	LibraryThreads Threads = 0x601 // all replicas are library threads
+	Goroutines     Threads = 0x602 // each replica is a goroutine: Run starts them, or Strategy.Enter takes yours
 )
 
 // Transport is the transport between workers that are separate processes; workers.h lists the environment
@@ -136,10 +136,10 @@ type Transport int
 
 // The values of Transport.
 const (
-	AutoTransport Transport = 0 // the one named by DIST_TRANSPORT; else GrpcTransport, or NoneTransport for host names without TLS and DIST_PLAINTEXT. If none is named, workers of one machine and user exchange data through shared memory
-	NoneTransport Transport = 1 // no transport: the first call that needs another worker fails with UNAVAILABLE
-	GrpcTransport Transport = 2 // over gRPC, between the addresses in the cluster, also within one machine
-	GlooTransport Transport = 3 // control over gRPC, data over Gloo: not encrypted, on additional ports
+	AutoTransport Transport = 0x700 // the one named by DIST_TRANSPORT; else GrpcTransport, or NoneTransport for host names without TLS and DIST_PLAINTEXT. If none is named, workers of one machine and user exchange data through shared memory
+	NoneTransport Transport = 0x701 // no transport: the first call that needs another worker fails with UNAVAILABLE
+	GrpcTransport Transport = 0x702 // over gRPC, between the addresses in the cluster, also within one machine
+	GlooTransport Transport = 0x703 // control over gRPC, data over Gloo: not encrypted, on additional ports
 )
 
 // Reform says when a strategy's workers re-form, where some are lost or have come: Strategy.Reform.
@@ -147,8 +147,8 @@ type Reform int
 
 // The values of Reform.
 const (
-	ReformExplicit  Reform = 0 // when Strategy.Reform is called
-	ReformAtNextRun Reform = 1 // also at the start of a run, if it is due
+	ReformExplicit  Reform = 0x800 // when Strategy.Reform is called
+	ReformAtNextRun Reform = 0x801 // also at the start of a run, if it is due
 )
 
 // Placement is the placement of library threads on CPUs.
@@ -156,8 +156,8 @@ type Placement int
 
 // The values of Placement.
 const (
-	Free  Placement = 0 // the operating system decides
-	Cores Placement = 1 // each on one core of its own
+	Free  Placement = 0x900 // the operating system decides
+	Cores Placement = 0x901 // each on one core of its own
 )
 
 // ValueKind is the kind of a value.
@@ -165,20 +165,20 @@ type ValueKind int
 
 // The values of ValueKind.
 const (
-	TensorValue        ValueKind = 1
-	PerReplicaValue    ValueKind = 2 // one value for each replica
-	MirroredValue      ValueKind = 3 // one value for each replica, all known to be equal
-	ListValue          ValueKind = 4
-	DictValue          ValueKind = 5 // a dictionary: keys are text, in order of their bytes
-	VariableValue      ValueKind = 6 // a variable, to be passed to a run
-	NoneValue          ValueKind = 7 // nothing; all such values count as the same value
-	TupleValue         ValueKind = 8 // like a list, but the two kinds do not merge with each other
-	TextValue          ValueKind = 9
-	ObjectValue        ValueKind = 10 // anything of the program's own, passed through
-	IndexedSlicesValue ValueKind = 11 // rows of a larger tensor: values, indices, dense shape
-	RaggedValue        ValueKind = 12 // rows of different lengths: values, and one or more row splits
-	SparseValue        ValueKind = 13 // single elements of a tensor: indices, values, dense shape
-	ShardedValue       ValueKind = 14 // a tensor, with the part of it that each logical device of a replica holds
+	TensorValue        ValueKind = 0xA01
+	PerReplicaValue    ValueKind = 0xA02 // one value for each replica
+	MirroredValue      ValueKind = 0xA03 // one value for each replica, all known to be equal
+	ListValue          ValueKind = 0xA04
+	DictValue          ValueKind = 0xA05 // a dictionary: keys are text, in order of their bytes
+	VariableValue      ValueKind = 0xA06 // a variable, to be passed to a run
+	NoneValue          ValueKind = 0xA07 // nothing; all such values count as the same value
+	TupleValue         ValueKind = 0xA08 // like a list, but the two kinds do not merge with each other
+	TextValue          ValueKind = 0xA09
+	ObjectValue        ValueKind = 0xA0A // anything of the program's own, passed through
+	IndexedSlicesValue ValueKind = 0xA0B // rows of a larger tensor: values, indices, dense shape
+	RaggedValue        ValueKind = 0xA0C // rows of different lengths: values, and one or more row splits
+	SparseValue        ValueKind = 0xA0D // single elements of a tensor: indices, values, dense shape
+	ShardedValue       ValueKind = 0xA0E // a tensor, with the part of it that each logical device of a replica holds
 )
 
 // Synchronization is the time at which the copies of a variable are combined (TensorFlow:
@@ -187,10 +187,10 @@ type Synchronization int
 
 // The values of Synchronization.
 const (
-	SynchronizationAuto    Synchronization = 0 // the strategy decides: on writing
-	SynchronizationNone    Synchronization = 1 // never; mirrored strategies refuse it
-	SynchronizationOnWrite Synchronization = 2 // an assignment inside replicas is aggregated, and all copies stay equal
-	SynchronizationOnRead  Synchronization = 3 // each replica writes its own copy; a read from outside aggregates the copies
+	SynchronizationAuto    Synchronization = 0xB00 // the strategy decides: on writing
+	SynchronizationNone    Synchronization = 0xB01 // never; mirrored strategies refuse it
+	SynchronizationOnWrite Synchronization = 0xB02 // an assignment inside replicas is aggregated, and all copies stay equal
+	SynchronizationOnRead  Synchronization = 0xB03 // each replica writes its own copy; a read from outside aggregates the copies
 )
 
 // Aggregation is the aggregation of the R values that replicas assign to a variable (TensorFlow:
@@ -199,10 +199,10 @@ type Aggregation int
 
 // The values of Aggregation.
 const (
-	AggregationNone             Aggregation = 0 // not combined: each replica writes its own copy
-	AggregationSum              Aggregation = 1 // every copy gets their sum
-	AggregationMean             Aggregation = 2 // every copy gets their mean
-	AggregationOnlyFirstReplica Aggregation = 3 // all copies get replica 0's value
+	AggregationNone             Aggregation = 0xC00 // not combined: each replica writes its own copy
+	AggregationSum              Aggregation = 0xC01 // every copy gets their sum
+	AggregationMean             Aggregation = 0xC02 // every copy gets their mean
+	AggregationOnlyFirstReplica Aggregation = 0xC03 // all copies get replica 0's value
 )
 
 // AssignHow is the way in which an assignment changes a variable.
@@ -210,9 +210,9 @@ type AssignHow int
 
 // The values of AssignHow.
 const (
-	Assign    AssignHow = 1 // it becomes the value
-	AssignAdd AssignHow = 2 // the value is added
-	AssignSub AssignHow = 3 // the value is subtracted
+	Assign    AssignHow = 0xD01 // it becomes the value
+	AssignAdd AssignHow = 0xD02 // the value is added
+	AssignSub AssignHow = 0xD03 // the value is subtracted
 )
 
 // Communication is the collective implementation that a program asks for (TensorFlow:
@@ -221,9 +221,9 @@ type Communication int
 
 // The values of Communication.
 const (
-	CommunicationAuto Communication = 0 // libdist's choice
-	CommunicationRing Communication = 1 // accepted, and of no consequence
-	CommunicationNCCL Communication = 2 // accepted, but libdist uses its own implementation: devices are host CPUs
+	CommunicationAuto Communication = 0xF00 // libdist's choice
+	CommunicationRing Communication = 0xF01 // accepted, and of no consequence
+	CommunicationNCCL Communication = 0xF02 // accepted, but libdist uses its own implementation: devices are host CPUs
 )
 
 // InputMode is the number of pipelines that produce batches (TensorFlow: InputReplicationMode).
@@ -231,8 +231,8 @@ type InputMode int
 
 // The values of InputMode.
 const (
-	PerWorker  InputMode = 0 // one pipeline; its elements are divided among the replicas
-	PerReplica InputMode = 1 // one pipeline per replica
+	PerWorker  InputMode = 0x1100 // one pipeline; its elements are divided among the replicas
+	PerReplica InputMode = 0x1101 // one pipeline per replica
 )
 
 // ShardPolicy is the way in which a dataset is divided among workers (TensorFlow: AutoShardPolicy).
@@ -240,11 +240,11 @@ type ShardPolicy int
 
 // The values of ShardPolicy.
 const (
-	ShardOff  ShardPolicy = -1 // every worker sees all elements
-	ShardAuto ShardPolicy = 0  // ShardFile if the source reads files, else ShardData
-	ShardFile ShardPolicy = 1  // file i goes to worker i mod W
-	ShardData ShardPolicy = 2  // element i goes to worker i mod W
-	ShardHint ShardPolicy = 3  // as the source requests with its shard_hint option
+	ShardAuto ShardPolicy = 0x1200 // ShardFile if the source reads files, else ShardData
+	ShardFile ShardPolicy = 0x1201 // file i goes to worker i mod W
+	ShardData ShardPolicy = 0x1202 // element i goes to worker i mod W
+	ShardHint ShardPolicy = 0x1203 // as the source requests with its shard_hint option
+	ShardOff  ShardPolicy = 0x1204 // every worker sees all elements
 )
 
 // DeviceOrder is the order of replicas and their logical devices in a mesh (TensorFlow: DeviceOrderMode).
@@ -252,9 +252,9 @@ type DeviceOrder int
 
 // The values of DeviceOrder.
 const (
-	DeviceOrderAuto DeviceOrder = 0 // rings if they fit, else blocks
-	DeviceOrderRing DeviceOrder = 1 // each is a neighbour of the next; an error if that is impossible
-	DeviceOrderMesh DeviceOrder = 2 // blocks
+	DeviceOrderAuto DeviceOrder = 0x1300 // rings if they fit, else blocks
+	DeviceOrderRing DeviceOrder = 0x1301 // each is a neighbour of the next; an error if that is impossible
+	DeviceOrderMesh DeviceOrder = 0x1302 // blocks
 )
 
 // Limits of libdist.
@@ -269,9 +269,9 @@ type LogLevel int
 
 // The values of LogLevel.
 const (
-	LogError   LogLevel = 1 // something failed
-	LogWarning LogLevel = 2 // something may fail
-	LogInfo    LogLevel = 3 // for who looks
+	LogError   LogLevel = 0x1401 // something failed
+	LogWarning LogLevel = 0x1402 // something may fail
+	LogInfo    LogLevel = 0x1403 // for who looks
 )
 
 // ScatterHow is the operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]).
@@ -279,14 +279,14 @@ type ScatterHow int
 
 // The values of ScatterHow.
 const (
-	ScatterAdd         ScatterHow = 1 // added
-	ScatterSub         ScatterHow = 2 // subtracted
-	ScatterUpdate      ScatterHow = 3 // the row is replaced; if an index occurs twice, the last one wins
-	ScatterMul         ScatterHow = 4 // multiplied
-	ScatterDiv         ScatterHow = 5 // divided
-	ScatterMin         ScatterHow = 6 // the smaller one
-	ScatterMax         ScatterHow = 7 // the larger one
-	ScatterBatchUpdate ScatterHow = 8 // ScatterUpdate below leading dimensions that indices, values and the variable share
+	ScatterAdd         ScatterHow = 0xE01 // added
+	ScatterSub         ScatterHow = 0xE02 // subtracted
+	ScatterUpdate      ScatterHow = 0xE03 // the row is replaced; if an index occurs twice, the last one wins
+	ScatterMul         ScatterHow = 0xE04 // multiplied
+	ScatterDiv         ScatterHow = 0xE05 // divided
+	ScatterMin         ScatterHow = 0xE06 // the smaller one
+	ScatterMax         ScatterHow = 0xE07 // the larger one
+	ScatterBatchUpdate ScatterHow = 0xE08 // ScatterUpdate below leading dimensions that indices, values and the variable share
 )
 
 // CrossDeviceKind is the implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only
@@ -295,11 +295,11 @@ type CrossDeviceKind int
 
 // The values of CrossDeviceKind.
 const (
-	CrossDeviceDefault              CrossDeviceKind = 0 // the strategy's own
-	CrossDeviceReductionToOneDevice CrossDeviceKind = 1 // with an operator of the program's, where it gives one
-	CrossDeviceHierarchicalCopy     CrossDeviceKind = 2 // TensorFlow's name for what libdist does anyway
-	CrossDeviceNCCL                 CrossDeviceKind = 3 // TensorFlow's name for what libdist does anyway
-	CrossDeviceHost                 CrossDeviceKind = 5 // functions of the program's
+	CrossDeviceDefault              CrossDeviceKind = 0x1000 // the strategy's own
+	CrossDeviceReductionToOneDevice CrossDeviceKind = 0x1001 // with an operator of the program's, where it gives one
+	CrossDeviceHierarchicalCopy     CrossDeviceKind = 0x1002 // TensorFlow's name for what libdist does anyway
+	CrossDeviceNCCL                 CrossDeviceKind = 0x1003 // TensorFlow's name for what libdist does anyway
+	CrossDeviceHost                 CrossDeviceKind = 0x1005 // functions of the program's
 )
 
 // MetricKind is the number that a metric computes over all updates of all replicas.
@@ -307,15 +307,15 @@ type MetricKind int
 
 // The values of MetricKind.
 const (
-	MetricSum      MetricKind = 1 // the sum of w * x
-	MetricMean     MetricKind = 2 // that, divided by the sum of w
-	MetricAccuracy MetricKind = 3 // the fraction of predictions that equal their labels
+	MetricSum      MetricKind = 0x1501 // the sum of w * x
+	MetricMean     MetricKind = 0x1502 // that, divided by the sum of w
+	MetricAccuracy MetricKind = 0x1503 // the fraction of predictions that equal their labels
 )
 
 // The kinds of dist_apply_options.
 const (
-	applySGD      = 1 // the built-in gradient descent, with momentum
-	applyCallback = 2 // a function of the program's
+	applySGD      = 0x1601 // the built-in gradient descent, with momentum
+	applyCallback = 0x1602 // a function of the program's
 )
 
 // PartitionKind is the way in which a tensor is distributed over the logical devices of a replica.
@@ -323,9 +323,9 @@ type PartitionKind int
 
 // The values of PartitionKind.
 const (
-	PartitionSplit     PartitionKind = 0 // each device has one tile
-	PartitionAssign    PartitionKind = 1 // one device has the whole tensor, the others have nothing
-	PartitionReplicate PartitionKind = 2 // each device has the whole tensor
+	PartitionSplit     PartitionKind = 0x1700 // each device has one tile
+	PartitionAssign    PartitionKind = 0x1701 // one device has the whole tensor, the others have nothing
+	PartitionReplicate PartitionKind = 0x1702 // each device has the whole tensor
 )
 
 // Edge is the content of a halo beyond the edge of the whole tensor; the elements of that dimension are 0 ..
@@ -334,11 +334,11 @@ type Edge int
 
 // The values of Edge.
 const (
-	EdgeZero    Edge = 0 // zeros
-	EdgeWrap    Edge = 1 // from the other end: -1 is n-1
-	EdgeClamp   Edge = 2 // the last element, repeated: -1 is 0
-	EdgeReflect Edge = 3 // mirrored at the last element: -1 is 1
-	EdgeNone    Edge = 4 // nothing: the result ends at the edge
+	EdgeZero    Edge = 0x1800 // zeros
+	EdgeWrap    Edge = 0x1801 // from the other end: -1 is n-1
+	EdgeClamp   Edge = 0x1802 // the last element, repeated: -1 is 0
+	EdgeReflect Edge = 0x1803 // mirrored at the last element: -1 is 1
+	EdgeNone    Edge = 0x1804 // nothing: the result ends at the edge
 )
 
 // Of a task: none is given, or known.
@@ -375,9 +375,9 @@ type PreemptionState int
 
 // The values of PreemptionState.
 const (
-	PreemptionNone  PreemptionState = 0 // no notice has been given
-	PreemptionSaved PreemptionState = 1 // the checkpoint is saved; the job continues until the grace period ends
-	PreemptionOver  PreemptionState = 2 // the checkpoint is saved for the last time: the job should end
+	PreemptionNone  PreemptionState = 0x1A00 // no notice has been given
+	PreemptionSaved PreemptionState = 0x1A01 // the checkpoint is saved; the job continues until the grace period ends
+	PreemptionOver  PreemptionState = 0x1A02 // the checkpoint is saved for the last time: the job should end
 )
 
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.
@@ -425,7 +425,7 @@ func InputModeFromName(name string) (InputMode, error) {
 	return fromName[InputMode](cdist.DIST_ENUM_INPUT_MODE, name)
 }
 
-// String is TensorFlow's name, "AUTO"; "" for a number that has none.
+// String is TensorFlow's name, "FILE"; "" for a number that has none.
 func (x ShardPolicy) String() string { return nameOf(cdist.DIST_ENUM_SHARD_POLICY, x) }
 
 // ShardPolicyFromName is the ShardPolicy of TensorFlow's name, in any case: for settings that are read from a

@@ -96,11 +96,11 @@ var constantWords = wordTable(`
 	DIST_COMMUNICATION_NCCL dist.CommunicationNCCL
 	DIST_INPUT_PER_WORKER dist.PerWorker
 	DIST_INPUT_PER_REPLICA dist.PerReplica
-	DIST_SHARD_OFF dist.ShardOff
 	DIST_SHARD_AUTO dist.ShardAuto
 	DIST_SHARD_FILE dist.ShardFile
 	DIST_SHARD_DATA dist.ShardData
 	DIST_SHARD_HINT dist.ShardHint
+	DIST_SHARD_OFF dist.ShardOff
 	DIST_DEVICE_ORDER_AUTO dist.DeviceOrderAuto
 	DIST_DEVICE_ORDER_RING dist.DeviceOrderRing
 	DIST_DEVICE_ORDER_MESH dist.DeviceOrderMesh

@@ -58,7 +58,7 @@ func (m *Metric) Close() error {
 func (m *Metric) Kind() MetricKind {
 	var u uses
 	defer u.end()
-	return MetricKind(cdist.Dist_metric_kind(u.metric(m)))
+	return MetricKind(cdist.Dist_metric_kind_of(u.metric(m)))
 }
 
 // Name returns the metric's name; "" for nil.

@@ -367,7 +367,7 @@ func (s *Strategy) forgetNative() {
 func (s *Strategy) count(native int64) {
 	s.replicas = cdist.Dist_strategy_num_replicas(native)
 	s.local = s.replicas
-	if Kind(cdist.Dist_strategy_kind(native)) != MultiWorkerMirrored {
+	if Kind(cdist.Dist_strategy_kind_of(native)) != MultiWorkerMirrored {
 		return
 	}
 	s.local, s.first = localReplicas(native)
@@ -421,7 +421,7 @@ func (s *Strategy) NumReplicas() int {
 func (s *Strategy) Kind() Kind {
 	var u uses
 	defer u.end()
-	return Kind(cdist.Dist_strategy_kind(u.strategy(s)))
+	return Kind(cdist.Dist_strategy_kind_of(u.strategy(s)))
 }
 
 // Device returns the full name of a replica's device, such as "/job:localhost/replica:0/task:0/device:CPU:1".

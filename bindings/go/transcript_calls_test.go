@@ -61,10 +61,10 @@ var valueReductions = names{func(number int) string {
 
 // domains are the names by the domains of C: DIST_ENUM_....
 var domains = map[int]names{
-	3: namesOf(dist.ReduceOpFromName), 4: valueReductions, 6: namesOf(dist.SynchronizationFromName),
-	7: namesOf(dist.AggregationFromName), 8: namesOf(dist.CommunicationFromName),
-	9: namesOf(dist.CrossDeviceKindFromName), 10: namesOf(dist.InputModeFromName),
-	11: namesOf(dist.ShardPolicyFromName),
+	0x1903: namesOf(dist.ReduceOpFromName), 0x1904: valueReductions, 0x1906: namesOf(dist.SynchronizationFromName),
+	0x1907: namesOf(dist.AggregationFromName), 0x1908: namesOf(dist.CommunicationFromName),
+	0x1909: namesOf(dist.CrossDeviceKindFromName), 0x190A: namesOf(dist.InputModeFromName),
+	0x190B: namesOf(dist.ShardPolicyFromName),
 }
 
 var nameCalls = map[string]func(p *player, l *line, a *answer) error{
@@ -169,7 +169,7 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 		a.int("out", p.strategy(l).NumReplicas())
 		return nil
 	},
-	"strategy_kind": func(p *player, l *line, a *answer) error {
+	"strategy_kind_of": func(p *player, l *line, a *answer) error {
 		a.int("out", int(p.strategy(l).Kind()))
 		return nil
 	},
@@ -219,7 +219,7 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 		p.crossDevice(l).Close()
 		return nil
 	},
-	"cross_device_kind": func(p *player, l *line, a *answer) error {
+	"cross_device_kind_of": func(p *player, l *line, a *answer) error {
 		a.int("out", int(p.crossDevice(l).Kind()))
 		return nil
 	},

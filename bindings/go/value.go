@@ -138,7 +138,7 @@ func (v *Value) Same(other *Value) bool {
 // Kind returns the kind of the value; 0 for a nil or closed value.
 func (v *Value) Kind() (kind ValueKind) {
 	_ = v.with(func(native int64) error {
-		kind = ValueKind(cdist.Dist_value_kind(native))
+		kind = ValueKind(cdist.Dist_value_kind_of(native))
 		return nil
 	})
 	return kind

@@ -30,8 +30,18 @@ enum class Collective : int32_t {
   kReduceApply = DIST_COLLECTIVE_REDUCE_APPLY,
   kHaloExchange = DIST_COLLECTIVE_HALO_EXCHANGE,
   kReshard = DIST_COLLECTIVE_RESHARD,
-  kEnd,  // not a collective: the number of enumerators
 };
+
+// A collective's index in tables, from 0; kNone has 0.
+constexpr std::size_t index_of(Collective collective) noexcept {
+  return static_cast<std::size_t>(collective) & 0xFF;
+}
+
+// The collective with an index.
+constexpr Collective collective_at(std::size_t index) noexcept {
+  return index == 0 ? Collective::kNone
+                    : static_cast<Collective>(DIST_COLLECTIVE_ALL_REDUCE - 1 + static_cast<int32_t>(index));
+}
 
 // The number of tasks into which the exchange of one tensor is divided.
 enum class Tasks : uint8_t { kOne, kMembers };
@@ -67,7 +77,7 @@ struct CollectiveTraits {
   }
 };
 
-// By number. Collectives that exchange no lists of tensors have only a name.
+// By index. Collectives that exchange no lists of tensors have only a name.
 inline constexpr CollectiveTraits kTraits[] = {
     {.name = "none"},
     {.name = "all_reduce", .reduces = true},
@@ -103,12 +113,11 @@ inline constexpr CollectiveTraits kTraits[] = {
     {.name = "halo_exchange", .beyond_words = "other widths or edges"},
     {.name = "reshard", .beyond_words = "other partitions"},
 };
-inline constexpr auto kLastCollective = static_cast<int32_t>(std::size(kTraits)) - 1;
-static_assert(std::size(kTraits) == static_cast<std::size_t>(Collective::kEnd),
-              "kTraits has a row for each collective, by its number");
+inline constexpr Collective kLastCollective = Collective::kReshard;
+static_assert(std::size(kTraits) == index_of(kLastCollective) + 1, "kTraits has a row for each collective");
 
 constexpr const CollectiveTraits& traits_of(Collective collective) noexcept {
-  return kTraits[static_cast<std::size_t>(collective)];
+  return kTraits[index_of(collective)];
 }
 
 }  // namespace dist

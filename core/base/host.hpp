@@ -28,7 +28,7 @@ struct Host {
     return clock_fn == nullptr || (left_ns >= 0 && left_ns < kSliceNs) ? left_ns : kSliceNs;
   }
 
-  [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char* format, ...) const noexcept {
+  [[gnu::format(printf, 3, 4)]] void log(dist_log_level level, const char* format, ...) const noexcept {
     if (log_fn == nullptr) return;
     char given[520];  // slightly longer than the line, so that copy_shown() truncates it
     va_list arguments;

@@ -28,6 +28,12 @@ struct Domain {
   const char* (*name_of)(int32_t value) noexcept;
 };
 
+// Gives the functions of typed enums the type that Domain has.
+template <class Enum, const char* (*kNameOf)(Enum) noexcept>
+const char* typed(int32_t value) noexcept {
+  return kNameOf(static_cast<Enum>(value));
+}
+
 template <const auto& kNames>
 const char* named(int32_t value) noexcept {
   return name_of(kNames, value);
@@ -41,13 +47,15 @@ constexpr Domain domain(const char* name, const char* what) noexcept {
   return {name, what, kNames[0].number, last, named<kNames>};
 }
 
-// By number, from 1.
+// By number, from DIST_ENUM_STATUS.
 constexpr Domain kDomains[] = {
     {"STATUS", "status", DIST_OK, DIST_DATA_LOSS, status_name},
-    {"DTYPE", "type of elements", DIST_F16, kLastDtype, dtype_name},
-    {"REDUCE_OP", "operator", DIST_REDUCE_SUM, DIST_REDUCE_USER, op_name},
-    {"VALUE_REDUCTION", "reduction of values", DIST_REDUCE_SUM, DIST_REDUCE_MEAN, op_name},
-    {"COLLECTIVE", "collective", DIST_COLLECTIVE_ALL_REDUCE, kLastCollective, collective_name},
+    {"DTYPE", "type of elements", DIST_F16, kLastDtype, typed<dist_dtype, dtype_name>},
+    {"REDUCE_OP", "operator", DIST_REDUCE_SUM, DIST_REDUCE_USER, typed<dist_reduce_op, op_name>},
+    {"VALUE_REDUCTION", "reduction of values", DIST_REDUCE_SUM, DIST_REDUCE_MEAN,
+     typed<dist_reduce_op, op_name>},
+    {"COLLECTIVE", "collective", DIST_COLLECTIVE_ALL_REDUCE, static_cast<int32_t>(kLastCollective),
+     collective_name},
     domain<kSynchronizationNames>("SYNCHRONIZATION", "synchronization of variables"),
     domain<kAggregationNames>("AGGREGATION", "aggregation of variables"),
     domain<kCommunicationNames>("COMMUNICATION", "implementation of communication"),
@@ -65,7 +73,8 @@ constexpr std::size_t most_names() noexcept {
 
 // NULL for an unknown domain.
 const Domain* domain_of(int32_t number) noexcept {
-  return number >= 1 && number <= kNumDomains ? &kDomains[number - 1] : nullptr;
+  const int64_t index = int64_t{number} - DIST_ENUM_STATUS;
+  return index >= 0 && index < kNumDomains ? &kDomains[index] : nullptr;
 }
 
 }  // namespace

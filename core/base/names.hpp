@@ -36,11 +36,11 @@ inline constexpr Named kAggregationNames[] = {{DIST_AGGREGATION_NONE, "NONE"},
                                               {DIST_AGGREGATION_ONLY_FIRST_REPLICA, "ONLY_FIRST_REPLICA"}};
 inline constexpr Named kInputModeNames[] = {{DIST_INPUT_PER_WORKER, "PER_WORKER"},
                                             {DIST_INPUT_PER_REPLICA, "PER_REPLICA"}};
-inline constexpr Named kShardNames[] = {{DIST_SHARD_OFF, "OFF"},
-                                        {DIST_SHARD_AUTO, "AUTO"},
+inline constexpr Named kShardNames[] = {{DIST_SHARD_AUTO, "AUTO"},
                                         {DIST_SHARD_FILE, "FILE"},
                                         {DIST_SHARD_DATA, "DATA"},
-                                        {DIST_SHARD_HINT, "HINT"}};
+                                        {DIST_SHARD_HINT, "HINT"},
+                                        {DIST_SHARD_OFF, "OFF"}};
 
 // NULL for an unknown number.
 constexpr const char* name_of(std::span<const Named> names, int32_t number) noexcept {

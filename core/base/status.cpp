@@ -117,8 +117,8 @@ const char* status_name(dist_status code) noexcept {
 }
 
 const char* collective_name(int32_t collective) noexcept {
-  return collective > DIST_COLLECTIVE_NONE && collective <= kLastCollective
-             ? kTraits[static_cast<std::size_t>(collective)].name
+  return collective >= DIST_COLLECTIVE_ALL_REDUCE && collective <= static_cast<int32_t>(kLastCollective)
+             ? traits_of(static_cast<Collective>(collective)).name
              : "no collective";
 }
 

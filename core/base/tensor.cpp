@@ -154,7 +154,7 @@ const char* op_name(dist_reduce_op op) noexcept {
   }
 }
 
-Status check_numerics(int32_t numerics) noexcept {
+Status check_numerics(dist_numerics numerics) noexcept {
   if (numerics >= DIST_NUMERICS_ORDERED && numerics <= DIST_NUMERICS_TREE) return kOk;
   return invalid_argument("numerics is %d: use DIST_NUMERICS_ORDERED, REPRODUCIBLE or TREE", numerics);
 }

@@ -37,7 +37,7 @@ dist_dtype dtype_of_mean(dist_dtype dtype) noexcept;
 // "SUM"; "no op" for an unknown number.
 const char* op_name(dist_reduce_op op) noexcept;
 // Validates a DIST_NUMERICS_....
-Status check_numerics(int32_t numerics) noexcept;
+Status check_numerics(dist_numerics numerics) noexcept;
 // Returns OK if `op` can reduce `dtype`; the message lists the ops that can.
 Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept;
 

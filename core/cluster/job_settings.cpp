@@ -32,7 +32,7 @@ Status read_transport(JobSettings* out) {
   if (text == nullptr) return kOk;
   static constexpr struct {
     const char* word;
-    int32_t transport;
+    dist_transport transport;
   } kWords[] = {{"auto", DIST_TRANSPORT_AUTO},
                 {"none", DIST_TRANSPORT_NONE},
                 {"grpc", DIST_TRANSPORT_GRPC},

@@ -19,9 +19,9 @@ struct JobSettings {
       : link_module(&memory), module_folder(&memory), bind_address(&memory), security(memory) {}
 
   // `transport` if DIST_TRANSPORT is the name of a link module, and that name.
-  static constexpr int32_t kLinkModule = -1;
+  static constexpr dist_transport kLinkModule{-1};
   std::pmr::string link_module;
-  int32_t transport = DIST_TRANSPORT_AUTO;
+  dist_transport transport = DIST_TRANSPORT_AUTO;
   // That name, if the option leaves the choice to DIST_TRANSPORT; else NULL.
   const char* link_module_for(int32_t option) const noexcept {
     return option == DIST_TRANSPORT_AUTO && transport == kLinkModule ? link_module.c_str() : nullptr;

@@ -336,8 +336,8 @@ bool Call::check_dense(Signature& signature) noexcept {
   int64_t all_elements = 0;
   uint64_t digest = 0;
   bool same = true;  // every output is its input
-  dist_dtype dtype = 0;
-  dist_dtype result = 0;
+  dist_dtype dtype{};
+  dist_dtype result{};
   std::size_t in_size = 0;
   std::size_t out_size = 0;
   for (std::size_t t = 0; t < n; ++t) {
@@ -413,7 +413,7 @@ void Call::state_tensors(Signature& signature, uint64_t digest, int64_t elements
   signature.op = op;
   signature.root = root;
   signature.kind = kind;
-  signature.numerics = static_cast<int8_t>(numerics);
+  signature.numerics = static_cast<int8_t>(numerics - DIST_NUMERICS_DEFAULT);
   signature.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
   signature.element_bytes = static_cast<int32_t>(element_bytes);
   signature.tensors = static_cast<int64_t>(n);

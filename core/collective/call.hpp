@@ -37,10 +37,10 @@ constexpr std::size_t most_contributions(int members) noexcept {
 
 struct Call {
   Collective collective = Collective::kNone;
-  dist_reduce_op op = 0;  // 0: the bits are copied
-  int32_t root = -1;      // -1: the collective has no root
-  int32_t kind = 0;       // scan: DIST_SCAN_...
-  int32_t numerics = DIST_NUMERICS_ORDERED;
+  dist_reduce_op op{};  // 0: the bits are copied
+  int32_t root = -1;    // -1: the collective has no root
+  int32_t kind = 0;     // scan: DIST_SCAN_...
+  dist_numerics numerics = DIST_NUMERICS_ORDERED;
   int32_t axis = 0;  // negative: counted from each tensor's last dimension; axis_of() returns the dimension
   UserOp user_op = nullptr;
   void* user_data = nullptr;

@@ -31,12 +31,12 @@ class CheckedCalls {
     const OneTensor* one = nullptr;
     bool in_place = false;
   };
-  Again find(dist_reduce_op op, int32_t numerics, const char* tag, const dist_tensor& in,
+  Again find(dist_reduce_op op, dist_numerics numerics, const char* tag, const dist_tensor& in,
              const dist_tensor& out) const noexcept {
     if (!plain(in)) return {};
     const Entry& entry = entries_[place(op, in)];
     const Signature& known = entry.signature;
-    if (known.collective != Collective::kAllReduce || known.op != op || known.numerics != numerics ||
+    if (known.collective != Collective::kAllReduce || known.op != op || !added_in(known, numerics) ||
         !tagged(known, tag)) {
       return {};
     }
@@ -82,8 +82,8 @@ class CheckedCalls {
  private:
   // The dense input and output of one tensor of an all_reduce.
   struct Item {
-    dist_dtype dtype = 0;
-    dist_dtype out_dtype = 0;
+    dist_dtype dtype{};
+    dist_dtype out_dtype{};
     int32_t ndim = 0;
     int64_t shape[Signature::kDims] = {};
     std::size_t bytes = 0;
@@ -118,6 +118,9 @@ class CheckedCalls {
   };
   static constexpr std::size_t kTensors = 8;  // number of entries for calls with tensors
 
+  static bool added_in(const Signature& known, dist_numerics numerics) noexcept {
+    return known.numerics == numerics - DIST_NUMERICS_DEFAULT;
+  }
   static bool tagged(const Signature& known, const char* tag) noexcept {
     return tag == nullptr ? known.tag[0] == '\0' : std::strcmp(known.tag, tag) == 0;
   }
@@ -172,7 +175,7 @@ class CheckedCalls {
     if (!list_repeatable(call)) return false;
     const ListEntry& entry = lists_[list_place(call)];
     const Signature& known = entry.signature;
-    if (known.collective != call.collective || known.op != call.op || known.numerics != call.numerics ||
+    if (known.collective != call.collective || known.op != call.op || !added_in(known, call.numerics) ||
         known.tensors != static_cast<int64_t>(call.n) || !tagged(known, tag)) {
       return false;
     }
@@ -202,7 +205,7 @@ class CheckedCalls {
   // a root.
   struct Side {
     int32_t ndim = -1;  // -1: absent
-    dist_dtype dtype = 0;
+    dist_dtype dtype{};
     int64_t shape[Signature::kDims] = {};
 
     static Side of(const dist_tensor* tensor) noexcept {
@@ -267,7 +270,7 @@ class CheckedCalls {
     if (!other_repeatable(call, used)) return false;
     const OtherEntry& entry = others_[other_place(call, used)];
     const Signature& known = entry.signature;
-    if (known.collective != call.collective || known.op != call.op || known.numerics != call.numerics ||
+    if (known.collective != call.collective || known.op != call.op || !added_in(known, call.numerics) ||
         known.root != call.root || known.kind != call.kind || entry.axis != call.axis ||
         entry.where != where || !entry.in.is_of(used.in) || !entry.out.is_of(used.out)) {
       return false;

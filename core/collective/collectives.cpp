@@ -404,7 +404,7 @@ Status collective(const Member& member, Call& call) noexcept {
   return recorded(member, call.collective, [&] { return check_and_meet(member, call); });
 }
 
-std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
+std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, dist_numerics numerics,
                                        const dist_tensor& in, const dist_tensor& out) noexcept {
   Group& group = member.group;
   if (group.size() == 1 || member.checked == nullptr || member.recorder == nullptr ||
@@ -425,7 +425,7 @@ std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, 
                              : reduce_one_in_parts(member, op, one, in, out, record));
 }
 
-Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, const dist_tensor* in,
+Status all_reduce(const Member& member, dist_reduce_op op, dist_numerics numerics, const dist_tensor* in,
                   const dist_tensor* out, std::size_t n) noexcept {
   Call call;
   call.collective = Collective::kAllReduce;

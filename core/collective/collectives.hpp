@@ -27,7 +27,7 @@ Status collective(const Member& member, Call& call) noexcept;
 // The same for an all_reduce of one dense tensor if an equal call was validated before. Returns nullopt,
 // having done nothing, if it was not, or if some member has no CPU. Training and inference loops spend their
 // time here.
-std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, int32_t numerics,
+std::optional<Status> all_reduce_again(const Member& member, dist_reduce_op op, dist_numerics numerics,
                                        const dist_tensor& in, const dist_tensor& out) noexcept;
 
 // Calls body(), a blocking collective, and records its begin and end.
@@ -52,7 +52,7 @@ inline void record_arrival(const Member& member, const Signature& signature, std
                          signature.tag});
 }
 
-Status all_reduce(const Member& member, dist_reduce_op op, int32_t numerics, const dist_tensor* in,
+Status all_reduce(const Member& member, dist_reduce_op op, dist_numerics numerics, const dist_tensor* in,
                   const dist_tensor* out, std::size_t n) noexcept;
 Status broadcast(const Member& member, int32_t root, const dist_tensor* in, const dist_tensor* out,
                  std::size_t n) noexcept;

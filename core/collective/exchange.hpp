@@ -211,7 +211,7 @@ struct Exchange::DenseFold {
   const dist_tensor** out;
   const std::byte** src;
   std::byte** dst;
-  dist_dtype dtype = 0;
+  dist_dtype dtype{};
   ReduceKernel kernel = nullptr;
   std::size_t in_size = 0;  // of an element
   std::size_t out_size = 0;

@@ -116,7 +116,7 @@ bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) n
     const dist_tensor* const out = brought.out[p];
     if (out == nullptr || out->dtype == dtype) continue;
     why->culprit = group.name(p);
-    copy_text(why->expected, dtype_name(dtype));
+    copy_text(why->expected, dtype_name(static_cast<dist_dtype>(dtype)));
     copy_text(why->received, dtype_name(out->dtype));
     std::snprintf(why->message, sizeof why->message, "out of %s is %s, its in %s", NameText(group, p).text,
                   why->received, why->expected);
@@ -127,8 +127,8 @@ bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) n
       group.size(), [&](int p) { return dtype_of(brought, p) >= 0; },
       [&](int a, int b) { return dtype_of(brought, a) == dtype_of(brought, b); });
   why->culprit = group.name(dissent.received);
-  copy_text(why->expected, dtype_name(dtype_of(brought, dissent.expected)));
-  copy_text(why->received, dtype_name(dtype_of(brought, dissent.received)));
+  copy_text(why->expected, dtype_name(static_cast<dist_dtype>(dtype_of(brought, dissent.expected))));
+  copy_text(why->received, dtype_name(static_cast<dist_dtype>(dtype_of(brought, dissent.received))));
   std::snprintf(why->message, sizeof why->message, "the shard of %s is %s, that of %s %s",
                 NameText(group, dissent.received).text, why->received, NameText(group, dissent.expected).text,
                 why->expected);

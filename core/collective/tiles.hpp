@@ -3,6 +3,7 @@
 // copies the elements that it needs out of its peers' parts.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -18,7 +19,7 @@ struct Halo {
   std::span<const int64_t> parts;  // number of tiles in the dimension; ranks are row-major
   std::span<const int64_t> low;    // elements before the tile
   std::span<const int64_t> high;   // elements after the tile
-  std::span<const int32_t> edges;  // DIST_EDGE_...
+  std::array<dist_edge, DIST_MAX_NDIM> edges{};
 };
 
 // Writes the tile `in` and the elements around it to `out`. Tiles may have any sizes that fit together.

@@ -189,7 +189,7 @@ void Travel::take_list() const noexcept {
   const FpEnvironment environment;
   const std::byte* brought[kMostOfLists];
   for (std::size_t p = 0; p < all; ++p) brought[p] = brought_by(static_cast<int>(p)) + first_place();
-  dist_dtype dtype = 0;
+  dist_dtype dtype{};
   ReduceKernel kernel = nullptr;
   for (std::size_t t = 0; t < call_.n; ++t) {
     if (call_.in[t].dtype != dtype) {

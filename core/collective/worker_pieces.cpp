@@ -28,7 +28,7 @@ class Packed {
   std::size_t bytes() const noexcept { return aligned(at_); }
 
  private:
-  dist_dtype dtype_ = 0;
+  dist_dtype dtype_{};
   std::size_t at_ = 0;
 };
 

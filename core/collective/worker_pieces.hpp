@@ -74,7 +74,7 @@ class WorkerPieces {
 
   // Elements of one dtype that are contiguous in staging memory.
   struct Run {
-    dist_dtype dtype = 0;
+    dist_dtype dtype{};
     std::size_t in = 0;
     std::size_t out = 0;
     std::size_t count = 0;

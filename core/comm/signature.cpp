@@ -221,7 +221,7 @@ bool only_tensor_differs(const Signature& a, const Signature& b) noexcept {
 }
 
 void add_tensor(Text& text, const Signature& signature) noexcept {
-  text.add("%s", dtype_name(signature.dtype));
+  text.add("%s", dtype_name(static_cast<dist_dtype>(signature.dtype)));
   add_shape(text, signature);
 }
 
@@ -416,9 +416,10 @@ void describe(const Signature& signature, char* out, std::size_t size) noexcept 
   if (signature.asynchronous == 1) text.add("asynchronous ");
   if (signature.asynchronous == 2) text.add("plan of ");
   text.add("%s", called_name(signature));
-  if (signature.op != 0) text.add(" %s", op_name(signature.op));
-  if (signature.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
-  if (signature.numerics == DIST_NUMERICS_TREE) text.add(" (as a tree)");
+  if (signature.op != 0) text.add(" %s", op_name(static_cast<dist_reduce_op>(signature.op)));
+  const int32_t numerics = DIST_NUMERICS_DEFAULT + signature.numerics;
+  if (numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
+  if (numerics == DIST_NUMERICS_TREE) text.add(" (as a tree)");
   if (traits_of(signature.collective).prefixes && signature.kind == DIST_SCAN_EXCLUSIVE)
     text.add(" (exclusive)");
   if (signature.root >= 0)
@@ -426,11 +427,11 @@ void describe(const Signature& signature, char* out, std::size_t size) noexcept 
              signature.root);
   if (signature.tensors > 1) text.add(" of %lld tensors,", static_cast<long long>(signature.tensors));
   if (signature.tensors > 0) {
-    text.add(" %s", dtype_name(signature.dtype));
+    text.add(" %s", dtype_name(static_cast<dist_dtype>(signature.dtype)));
     add_shape(text, signature);
   }
   if (signature.collective == Collective::kHaloExchange) {
-    text.add(" of %s in a grid of ", dtype_name(signature.dtype));
+    text.add(" of %s in a grid of ", dtype_name(static_cast<dist_dtype>(signature.dtype)));
     add_shape(text, signature);
   }
   if (signature.collective == Collective::kReshard) {

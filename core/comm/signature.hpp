@@ -28,7 +28,7 @@ struct Signature {
   int32_t axis = -1;          // of the first tensor, counted from the front; -1: no tensor is cut or joined
   bool contributes = false;   // the call's options specify a number of contributions
   bool weighted = false;
-  int8_t numerics = 0;             // DIST_NUMERICS_...
+  int8_t numerics = 0;             // counted from DIST_NUMERICS_DEFAULT
   int8_t asynchronous = 0;         // 1: the collective is asynchronous; 2: it is planned
   int32_t ndim = 0;                // of the first tensor; kHaloExchange, kReshard: of the whole
   dist_status returned = DIST_OK;  // kReturn: the function's status

@@ -46,7 +46,7 @@ void take_last(WireReader& reader, WorkerHeader& header) noexcept {
 // Numbers that are only printed are not validated.
 void take(WireReader& reader, Signature& s) noexcept {
   s.collective = static_cast<Collective>(
-      reader.take_in<int32_t>(static_cast<int32_t>(Collective::kNone) + 1, kLastCollective));
+      reader.take_in<int32_t>(DIST_COLLECTIVE_ALL_REDUCE, static_cast<int32_t>(kLastCollective)));
   for (int32_t* each : {&s.op, &s.dtype, &s.root}) *each = reader.take<int32_t>();
   const bool merges = s.collective == Collective::kMergeCall;
   s.kind =

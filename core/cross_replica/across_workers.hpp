@@ -23,7 +23,7 @@ class AcrossWorkers {
   // outs[t] = the fold of in[k * n + t] over the contributions k of worker 0, 1, ..., in their order; n is
   // the number of outs. Every worker must bring at least one contribution. MEAN divides by the total number
   // of contributions; `numerics` is one of DIST_NUMERICS_....
-  virtual Status reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
+  virtual Status reduce(dist_reduce_op op, dist_numerics numerics, std::span<const dist_tensor> in,
                         std::span<dist_tensor> outs) = 0;
   // Concatenates the workers' tensors along the axis, in which their sizes may differ.
   virtual Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) = 0;

@@ -11,7 +11,7 @@
 namespace dist {
 
 struct Communication {
-  int32_t implementation = DIST_COMMUNICATION_AUTO;
+  dist_communication implementation = DIST_COMMUNICATION_AUTO;
   int64_t bytes_per_pack = 0;  // 0: not set
   bool has_timeout = false;
   int64_t timeout_ns = 0;  // if set, <= 0 means no limit

@@ -31,7 +31,7 @@ struct HostFunctions {
 };
 
 struct CrossDeviceOptions {
-  int32_t kind = DIST_CROSS_DEVICE_DEFAULT;
+  dist_cross_device_kind kind = DIST_CROSS_DEVICE_DEFAULT;
   int32_t num_packs = 0;
   const char* reduce_to_device = nullptr;
   AccumulateFn accumulate = nullptr;
@@ -44,7 +44,7 @@ class CrossDevice final : public Counted {
  public:
   static Status create(Memory& memory, const CrossDeviceOptions& options, Ref<CrossDevice>* out);
 
-  int32_t kind() const noexcept { return kind_; }
+  dist_cross_device_kind kind() const noexcept { return kind_; }
   int32_t num_packs() const noexcept { return num_packs_; }
   // NULL if none was requested.
   const char* reduce_to_device() const noexcept { return has_device_ ? device_.c_str() : nullptr; }
@@ -79,7 +79,7 @@ class CrossDevice final : public Counted {
   CrossDevice(Memory& memory, const CrossDeviceOptions& options, const DeviceName& device);
   ~CrossDevice() override = default;
 
-  const int32_t kind_;
+  const dist_cross_device_kind kind_;
   const int32_t num_packs_;
   const bool has_device_;
   const DeviceName device_;

@@ -19,9 +19,9 @@ struct CrossReplica {
   Memory* memory;
   ReplicaCount replicas;
   Arena* arena;
-  int32_t kind = DIST_STRATEGY_MIRRORED;
+  dist_strategy_kind kind = DIST_STRATEGY_MIRRORED;
   const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces
-  int32_t numerics = DIST_NUMERICS_ORDERED;
+  dist_numerics numerics = DIST_NUMERICS_ORDERED;
   AcrossWorkers* workers = nullptr;  // NULL: all replicas are in this process
 };
 

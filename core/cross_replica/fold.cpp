@@ -19,7 +19,7 @@ Status check_reduction(dist_reduce_op op) noexcept {
       op, op_name(op));
 }
 
-Status check_numerics_of(int32_t numerics, dist_dtype dtype) noexcept {
+Status check_numerics_of(dist_numerics numerics, dist_dtype dtype) noexcept {
   if (numerics != DIST_NUMERICS_REPRODUCIBLE || dtype != DIST_COMPLEX64) return kOk;
   return fail(
       DIST_UNIMPLEMENTED,

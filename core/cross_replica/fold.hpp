@@ -25,7 +25,7 @@ namespace dist {
 // Returns OK for the operators that reduce values from outside: SUM and MEAN.
 Status check_reduction(dist_reduce_op op) noexcept;
 // Returns OK for a dtype that can be summed in these numerics.
-Status check_numerics_of(int32_t numerics, dist_dtype dtype) noexcept;
+Status check_numerics_of(dist_numerics numerics, dist_dtype dtype) noexcept;
 
 class FoldPlan {
  public:
@@ -34,7 +34,7 @@ class FoldPlan {
   static constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
 
   // `workers`: folds the replicas' tensors of all workers; NULL: there are no others.
-  explicit FoldPlan(Memory& memory, int32_t numerics = DIST_NUMERICS_ORDERED,
+  explicit FoldPlan(Memory& memory, dist_numerics numerics = DIST_NUMERICS_ORDERED,
                     AcrossWorkers* workers = nullptr)
       : memory_(memory),
         numerics_(numerics),
@@ -93,13 +93,13 @@ class FoldPlan {
   Status run_shared();
 
   Memory& memory_;
-  const int32_t numerics_;
+  const dist_numerics numerics_;
   AcrossWorkers* const workers_;
   std::pmr::vector<Fold> folds_;
   std::pmr::vector<const std::byte*> sources_;
   std::pmr::vector<ValueRef> kept_;  // dense copies of strided sources, and values passed to keep()
   SharedFolds shared_[2];
-  dist_reduce_op shared_op_ = 0;
+  dist_reduce_op shared_op_{};
   std::size_t num_blocks_ = 0;
   std::size_t bytes_ = 0;         // size of all sources
   std::size_t result_bytes_ = 0;  // size of all results

@@ -59,7 +59,7 @@ class Builder {
   Status check_kinds(Column column) const noexcept {
     for (std::size_t i = 0; i < column.size(); ++i) {
       const Value& value = *column[i];
-      const int32_t kind = value.kind();
+      const dist_value_kind kind = value.kind();
       if (value.distributed() || kind == DIST_VALUE_VARIABLE) {
         return invalid_argument(
             "element %lld%s is %s, but an element must be a tensor, or a list or dictionary of tensors",

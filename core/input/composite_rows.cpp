@@ -49,7 +49,7 @@ Status copy_rows(Memory& memory, const dist_tensor& tensor, int64_t first, int64
   return kOk;
 }
 
-Status together(Memory& memory, int32_t kind, std::span<const ValueRef> parts, ValueRef* out) {
+Status together(Memory& memory, dist_value_kind kind, std::span<const ValueRef> parts, ValueRef* out) {
   std::pmr::vector<Value*> items(&memory);
   items.reserve(parts.size());
   for (const ValueRef& part : parts) items.push_back(part.get());

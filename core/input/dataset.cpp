@@ -13,10 +13,7 @@ namespace dist {
 namespace {
 
 Status check_one_pipeline(const DatasetOptions& options) noexcept {
-  if (options.replication_mode == DIST_INPUT_PER_WORKER) return kOk;
-  if (options.replication_mode != DIST_INPUT_PER_REPLICA) {
-    return invalid_argument("replication_mode is %d; use one of DIST_INPUT_...", options.replication_mode);
-  }
+  if (options.replication_mode != DIST_INPUT_PER_REPLICA) return kOk;  // divide() checks the others
   return fail(
       DIST_UNIMPLEMENTED,
       "replication_mode is DIST_INPUT_PER_REPLICA, but one source cannot be read once for each replica; "
@@ -30,9 +27,9 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
   const bool batching = options.drop_remainder != 0 || options.global_batch_size != 0 ||
                         options.shuffle != 0 || options.seed != 0 || options.static_shapes != 0 ||
                         !options.batch_sizes.empty();
-  const bool sharding = options.shard_policy != 0 || options.num_workers != 0 || options.worker_index != 0 ||
-                        options.worker_batches != 0 || options.shard_hint != 0 || options.interleave != 0 ||
-                        options.as_one_process != 0;
+  const bool sharding = options.shard_policy != DIST_SHARD_AUTO || options.num_workers != 0 ||
+                        options.worker_index != 0 || options.worker_batches != 0 || options.shard_hint != 0 ||
+                        options.interleave != 0 || options.as_one_process != 0;
   if (batching || sharding) {
     return invalid_argument(
         "of a dataset that a function makes, only prefetch and replication_mode can be set here: how it is "

@@ -19,8 +19,9 @@ Status check_numbers(const DatasetOptions& options) noexcept {
   DIST_TRY(check_flag("worker_batches", options.worker_batches));
   DIST_TRY(check_flag("shard_hint", options.shard_hint));
   DIST_TRY(check_flag("static_shapes", options.static_shapes, -1));
-  DIST_TRY(check_flag("replication_mode", options.replication_mode));
   DIST_TRY(check_flag("as_one_process", options.as_one_process));
+  if (options.replication_mode != DIST_INPUT_PER_WORKER && options.replication_mode != DIST_INPUT_PER_REPLICA)
+    return invalid_argument("replication_mode is %d; use one of DIST_INPUT_...", options.replication_mode);
   if (options.global_batch_size < 0) {
     return invalid_argument(
         "global_batch_size is %lld, but must be 1 or more, or 0 if the elements are already batches",
@@ -34,7 +35,7 @@ Status check_numbers(const DatasetOptions& options) noexcept {
 }
 
 Status check_workers(const DatasetOptions& options) noexcept {
-  if (options.shard_policy < DIST_SHARD_OFF || options.shard_policy > DIST_SHARD_HINT) {
+  if (options.shard_policy < DIST_SHARD_AUTO || options.shard_policy > DIST_SHARD_OFF) {
     return invalid_argument("shard_policy is %d; use one of DIST_SHARD_...", options.shard_policy);
   }
   if (options.num_workers < 0 || options.num_workers > kMostWorkers) {

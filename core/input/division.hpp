@@ -20,14 +20,14 @@ struct DatasetOptions {
   int32_t shuffle = 0;
   int32_t prefetch = 0;  // 0: one batch; < 0: none
   uint64_t seed = 0;
-  int32_t shard_policy = DIST_SHARD_AUTO;
+  dist_shard_policy shard_policy = DIST_SHARD_AUTO;
   int32_t num_workers = 0;  // 0: 1
   int32_t worker_index = 0;
   int32_t worker_batches = 0;
   int32_t shard_hint = 0;
   int32_t interleave = 0;
   int32_t static_shapes = 0;
-  int32_t replication_mode = DIST_INPUT_PER_WORKER;
+  dist_input_mode replication_mode = DIST_INPUT_PER_WORKER;
   std::span<const int64_t> batch_sizes = {};
   int32_t as_one_process = 0;
   Ref<WorkerLayout> layout{};  // of num_workers workers; NULL: all have as many replicas as this one

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kSettleAfter = int64_t{1} << 20;  // elements; far below ExactSum's limit of 2^30
 
-const char* kind_name(int32_t kind) noexcept {
+const char* kind_name(dist_metric_kind kind) noexcept {
   switch (kind) {
     case DIST_METRIC_SUM: return "sum";
     case DIST_METRIC_MEAN: return "mean";
@@ -90,7 +90,7 @@ Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexce
 
 }  // namespace
 
-Status Metric::create(Memory& memory, int32_t num_replicas, int32_t kind, const char* name,
+Status Metric::create(Memory& memory, int32_t num_replicas, dist_metric_kind kind, const char* name,
                       Ref<Metric>* out) {
   const char* const kind_text = kind_name(kind);
   if (kind_text == nullptr) return invalid_argument("kind is %d; use one of DIST_METRIC_...", kind);

@@ -20,10 +20,10 @@ class Metric final : public Counted {
  public:
   // `name` NULL selects the kind's name. `memory` is the strategy's and identifies the strategy that owns the
   // metric.
-  static Status create(Memory& memory, int32_t num_replicas, int32_t kind, const char* name,
+  static Status create(Memory& memory, int32_t num_replicas, dist_metric_kind kind, const char* name,
                        Ref<Metric>* out);
 
-  int32_t kind() const noexcept { return kind_; }
+  dist_metric_kind kind() const noexcept { return kind_; }
   const char* name() const noexcept { return state_->name(); }
   // The variable for checkpoints. Its i64 sums can be redistributed exactly over another number of copies.
   Variable& state() const noexcept { return *state_; }
@@ -54,7 +54,7 @@ class Metric final : public Counted {
     ExactSum weight;  // of w
   };
 
-  Metric(Memory& memory, int32_t kind, Ref<Variable> state) noexcept
+  Metric(Memory& memory, dist_metric_kind kind, Ref<Variable> state) noexcept
       : Counted(memory), kind_(kind), state_(std::move(state)) {}
   ~Metric() override = default;
 
@@ -62,7 +62,7 @@ class Metric final : public Counted {
   Sums read(LocalReplica replica) const noexcept;
   void write(LocalReplica replica, const Sums& sums) noexcept;
 
-  int32_t kind_;
+  dist_metric_kind kind_;
   Ref<Variable> state_;
   LiveHandle handle_;
 };

@@ -79,7 +79,7 @@ bool is_link_module_name(const char* name) noexcept {
          std::strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == length;
 }
 
-Status register_link_module(const dist_link_functions& functions, int32_t* out_transport) noexcept {
+Status register_link_module(const dist_link_functions& functions, dist_transport* out_transport) noexcept {
   DIST_TRY(check_functions(&functions, "the link module"));
   for (const char* const own : {"auto", "none", "grpc", "gloo", "shm"}) {
     if (std::strcmp(functions.name, own) == 0) {
@@ -100,7 +100,8 @@ Status register_link_module(const dist_link_functions& functions, int32_t* out_t
                 kMostModules);
   }
   if (at == all.size) all.modules[all.size++] = &functions;
-  if (out_transport != nullptr) *out_transport = kFirstLinkTransport + static_cast<int32_t>(at);
+  if (out_transport != nullptr)
+    *out_transport = static_cast<dist_transport>(kFirstLinkTransport + static_cast<int32_t>(at));
   return kOk;
 }
 

@@ -11,9 +11,9 @@
 namespace dist {
 
 // The registered modules have the transports from this one on.
-inline constexpr int32_t kFirstLinkTransport = 64;
+inline constexpr int32_t kFirstLinkTransport = DIST_TRANSPORT_AUTO + 64;
 
-Status register_link_module(const dist_link_functions& functions, int32_t* out_transport) noexcept;
+Status register_link_module(const dist_link_functions& functions, dist_transport* out_transport) noexcept;
 // NULL if there is no registered module of this transport.
 const dist_link_functions* registered_link_module(int32_t transport) noexcept;
 

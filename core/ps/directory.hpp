@@ -41,7 +41,7 @@ struct RemoteVariable {
 
   int64_t index = 0;  // in the directory
   std::pmr::string name;
-  dist_dtype dtype = 0;
+  dist_dtype dtype{};
   std::pmr::vector<int64_t> shape;
   int32_t max_staleness = 0;  // maximum age of a cached read, in closures
   std::pmr::vector<Part> parts;

@@ -171,7 +171,7 @@ Status find_meeting_module(Memory& memory, const RendezvousOptions& options,
   return kOk;
 }
 
-Status wants_to_meet(Memory& memory, int32_t transport, bool* out) {
+Status wants_to_meet(Memory& memory, dist_transport transport, bool* out) {
   *out = false;
   if (text_of("TF_CONFIG") != nullptr) return kOk;
   const dist_link_functions* module = nullptr;

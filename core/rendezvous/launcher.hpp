@@ -19,7 +19,7 @@ struct RendezvousOptions {
   int32_t size = 0;
   const char* address = nullptr;
   const char* job_name = nullptr;
-  int32_t transport = DIST_TRANSPORT_AUTO;  // of the strategy that will use the cluster
+  dist_transport transport = DIST_TRANSPORT_AUTO;  // of the strategy that will use the cluster
 };
 
 struct RendezvousPlace {
@@ -45,6 +45,6 @@ Status check_place_of_module(const RendezvousOptions& options, const char* modul
 
 // Whether a strategy of this transport without a resolver meets the others: TF_CONFIG is not set, but DIST_RENDEZVOUS is,
 // or a link module lets them meet.
-Status wants_to_meet(Memory& memory, int32_t transport, bool* out);
+Status wants_to_meet(Memory& memory, dist_transport transport, bool* out);
 
 }  // namespace dist

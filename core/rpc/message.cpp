@@ -22,6 +22,9 @@ constexpr std::size_t aligned(std::size_t bytes) noexcept {
   return (bytes + CallMessage::kAlign - 1) / CallMessage::kAlign * CallMessage::kAlign;
 }
 
+// Kinds of values are one byte: what they exceed this by.
+constexpr int32_t kNoKind = DIST_VALUE_TENSOR - 1;
+
 // ---- Writing ----
 
 class MessageParts final : public CallParts {
@@ -79,13 +82,13 @@ class MessageParts final : public CallParts {
     if (++values_ > kMostMessageValues) {
       return invalid_argument("the value has more than %zu parts", kMostMessageValues);
     }
-    if (value == nullptr || value->is_none()) return put_number(static_cast<uint8_t>(DIST_VALUE_NONE)), kOk;
+    if (value == nullptr || value->is_none()) return put_kind(DIST_VALUE_NONE), kOk;
     if (value->has_tensor()) return put_tensor(value->kind() == DIST_VALUE_SHARDED ? value->whole() : *value);
     if (value->distributed() || value->kind() == DIST_VALUE_OBJECT) {
       return invalid_argument("%s cannot be sent to another process. Send tensors, texts, or nests of them.",
                               Value::kind_name(value->kind()));
     }
-    put_number(static_cast<uint8_t>(value->kind()));
+    put_kind(value->kind());
     if (value->text() != nullptr) return put_text(value->text()), kOk;
     put_number(static_cast<uint32_t>(value->items().size()));
     for (std::size_t i = 0; i < value->items().size(); ++i) {
@@ -95,11 +98,13 @@ class MessageParts final : public CallParts {
     return kOk;
   }
 
+  void put_kind(dist_value_kind kind) { put_number(static_cast<uint8_t>(kind - kNoKind)); }
+
   Status put_tensor(const Value& value) {
     dist_tensor tensor = value.tensor();
     TensorSize size;
     DIST_TRY(check_tensor(tensor, "a tensor", &size));
-    put_number(static_cast<uint8_t>(DIST_VALUE_TENSOR));
+    put_kind(DIST_VALUE_TENSOR);
     put_number(static_cast<uint8_t>(tensor.dtype));
     put_number(static_cast<uint8_t>(tensor.ndim));
     for (int32_t i = 0; i < tensor.ndim; ++i) put_number(tensor.shape[i]);
@@ -168,7 +173,7 @@ class Reading {
 
   Status take(int depth, ValueRef* out) {
     if (++values_ > kMostMessageValues) return no_message("too many values");
-    const auto kind = static_cast<int32_t>(in_.take<uint8_t>());
+    const auto kind = static_cast<dist_value_kind>(kNoKind + in_.take<uint8_t>());
     if (!in_.good()) return no_message("a value is cut short");
     switch (kind) {
       case DIST_VALUE_NONE: *out = Value::create_none(memory_); return kOk;
@@ -189,7 +194,7 @@ class Reading {
     }
   }
 
-  Status take_items(int32_t kind, int depth, ValueRef* out) {
+  Status take_items(dist_value_kind kind, int depth, ValueRef* out) {
     if (depth >= kMaxNesting) return no_message("too many levels");
     const std::size_t n = in_.take<uint32_t>();
     // Each item needs at least one byte.

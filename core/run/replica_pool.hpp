@@ -105,21 +105,21 @@ class ReplicaPool {
     bool alone;                              // one replica by kind: reductions and gathers return their input
     const DeviceMesh* devices = nullptr;     // logical devices of each replica; NULL: none
     LocalReplica part_of = kNoLocalReplica;  // set if the members are logical devices: their replica
-    LocalReplica instance = kNoLocalReplica;   // set if the pool is an instance's: its replica
-    DeviceTeam* lent = nullptr;                // then, that replica's devices, owned by another pool
-    Naming naming;                             // of the members, for messages
-    DeviceTeam* team = nullptr;                // set if the members are logical devices: their team
-    const Placement* placement = nullptr;      // CPUs of replicas and logical devices; NULL: any
-    const ReplicaPool* outer = nullptr;        // the pool whose runs contain this one's; NULL: none
-    std::size_t stack_bytes = 0;               // for each library thread; 0: system default
-    int64_t bytes_per_pack = 0;                // for planned lists; 0: no limit
-    int32_t numerics = DIST_NUMERICS_ORDERED;  // for reductions that do not specify it
-    bool no_helpers = false;                   // oneTBB threads do not help with a member's loops or works
-    Executor executor;                         // the host's, for loops
-    WorkerLink* workers = nullptr;             // NULL if there is no other worker
-    BudgetParty* party = nullptr;              // the user of the budget; NULL: no budget
-    ReplicaCount replicas{num_replicas};       // in this worker and in all workers
-    bool move_host_threads = false;            // away from a CPU that a peer uses
+    LocalReplica instance = kNoLocalReplica;         // set if the pool is an instance's: its replica
+    DeviceTeam* lent = nullptr;                      // then, that replica's devices, owned by another pool
+    Naming naming;                                   // of the members, for messages
+    DeviceTeam* team = nullptr;                      // set if the members are logical devices: their team
+    const Placement* placement = nullptr;            // CPUs of replicas and logical devices; NULL: any
+    const ReplicaPool* outer = nullptr;              // the pool whose runs contain this one's; NULL: none
+    std::size_t stack_bytes = 0;                     // for each library thread; 0: system default
+    int64_t bytes_per_pack = 0;                      // for planned lists; 0: no limit
+    dist_numerics numerics = DIST_NUMERICS_ORDERED;  // for reductions that do not specify it
+    bool no_helpers = false;              // oneTBB threads do not help with a member's loops or works
+    Executor executor;                    // the host's, for loops
+    WorkerLink* workers = nullptr;        // NULL if there is no other worker
+    BudgetParty* party = nullptr;         // the user of the budget; NULL: no budget
+    ReplicaCount replicas{num_replicas};  // in this worker and in all workers
+    bool move_host_threads = false;       // away from a CPU that a peer uses
   };
 
   // Throws std::bad_alloc. Creates no thread.
@@ -135,7 +135,7 @@ class ReplicaPool {
   // The default for the approximate size of a pack of a planned list; 0: no limit.
   int64_t bytes_per_pack() const noexcept { return options_.bytes_per_pack; }
   // The default DIST_NUMERICS_... of reductions.
-  int32_t numerics() const noexcept { return options_.numerics; }
+  dist_numerics numerics() const noexcept { return options_.numerics; }
   bool alone() const noexcept { return options_.alone; }
   MergeOutcome& merge_outcome() noexcept { return merge_outcome_; }
   // The logical devices of a replica; NULL if it has none.

@@ -157,7 +157,7 @@ void WorkerLink::cancel(const char* reason) noexcept {
   reason == nullptr ? carriers_group_.cancel() : carriers_group_.cancel(reason);
 }
 
-Status WorkerLink::reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
+Status WorkerLink::reduce(dist_reduce_op op, dist_numerics numerics, std::span<const dist_tensor> in,
                           std::span<dist_tensor> outs) {
   begin_turn();
   Call call;

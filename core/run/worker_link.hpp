@@ -155,7 +155,7 @@ class WorkerLink final : public AcrossWorkers {
   int num_workers() const noexcept override { return replicas_.num_workers(); }
   int me() const noexcept override { return replicas_.me(); }
   int worker_of(GlobalReplica replica) const noexcept override;
-  Status reduce(dist_reduce_op op, int32_t numerics, std::span<const dist_tensor> in,
+  Status reduce(dist_reduce_op op, dist_numerics numerics, std::span<const dist_tensor> in,
                 std::span<dist_tensor> outs) override;
   Status join(const dist_tensor& mine, int32_t axis, ValueRef* out) override;
   Status broadcast(dist_tensor& tensor, const char* tag, uint64_t detail) override;

@@ -32,8 +32,8 @@ const char* kind_of(const Strategy& strategy) noexcept {
     case DIST_STRATEGY_MESH: return "mesh";
     case DIST_STRATEGY_MULTI_WORKER_MIRRORED: return "multi-worker mirrored";
     case DIST_STRATEGY_PARAMETER_SERVER: return "parameter-server";
+    default: return "mirrored";
   }
-  return "mirrored";
 }
 
 // Which library threads are pinned: all but the caller's.
@@ -447,7 +447,7 @@ void write_collectives(Strategy& strategy, TextOut& out) {
   out.add(
       "  numerics: %s unless a call sets another mode. ORDERED adds from left to right by replica id; "
       "REPRODUCIBLE adds exactly and rounds once; TREE adds in a fixed tree over replica ids\n",
-      kNumerics[strategy.pool().numerics()]);
+      kNumerics[strategy.pool().numerics() - DIST_NUMERICS_ORDERED]);
   out.add(
       "  asynchronous: run by the last replica to arrive%s and replicas that wait; pending ones take %zu "
       "bytes "

@@ -20,7 +20,7 @@
 
 namespace dist {
 
-enum class PreemptionState : int32_t { kNone = 0, kSaved = 1, kOver = 2 };
+enum class PreemptionState : int32_t { kNone, kSaved, kOver };
 
 struct PreemptionOptions {
   const char* path = nullptr;  // NULL: the host saves

@@ -37,10 +37,10 @@ namespace dist {
 class Instances;
 
 struct StrategyOptions {
-  int32_t kind = DIST_STRATEGY_MIRRORED;
+  dist_strategy_kind kind = DIST_STRATEGY_MIRRORED;
   int32_t num_replicas = 0;  // 0: number of usable CPUs
-  int32_t threads = DIST_THREADS_CALLER;
-  int32_t placement = DIST_PLACEMENT_FREE;
+  dist_threads threads = DIST_THREADS_CALLER;
+  dist_placement placement = DIST_PLACEMENT_FREE;
   int64_t timeout_ns = 0;  // 0: kDefaultTimeoutNs; < 0: none
   dist_allocator allocator{};
   Host host;
@@ -53,13 +53,13 @@ struct StrategyOptions {
   MeshOptions mesh;         // for the mesh strategy
   int64_t stack_bytes = 0;  // for each library thread; 0: system default
   int64_t async_bytes = 0;  // limit of AsyncMemory; 0: its default
-  int32_t numerics = DIST_NUMERICS_ORDERED;
+  dist_numerics numerics = DIST_NUMERICS_ORDERED;
   // For the multi-worker strategy.
   Network* network = nullptr;  // connects the workers; NULL: see `transport`
-  int32_t transport = DIST_TRANSPORT_AUTO;
+  dist_transport transport = DIST_TRANSPORT_AUTO;
   std::span<const int32_t> replicas_of_workers;  // by worker; empty: all have as many as this one
   int64_t staging_bytes = 0;                     // 0: the default of WorkerMeeting
-  int32_t reform = DIST_REFORM_EXPLICIT;
+  dist_reform reform = DIST_REFORM_EXPLICIT;
   Budget* budget = nullptr;       // NULL: none
   Executor executor;              // the host's, for loops
   bool helper_threads = false;    // use oneTBB threads even if the replicas are host threads
@@ -70,7 +70,7 @@ struct StrategyOptions {
 };
 
 // The one-device, default and parameter-server strategies.
-constexpr bool has_one_replica(int32_t kind) noexcept {
+constexpr bool has_one_replica(dist_strategy_kind kind) noexcept {
   return kind == DIST_STRATEGY_ONE_DEVICE || kind == DIST_STRATEGY_DEFAULT ||
          kind == DIST_STRATEGY_PARAMETER_SERVER;
 }
@@ -88,9 +88,9 @@ inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
 // The origin of a strategy: the options, and what the system allowed at that time.
 struct StrategyOrigin {
   int32_t num_replicas;  // as requested
-  int32_t kind;
-  int32_t threads;
-  int32_t placement;
+  dist_strategy_kind kind;
+  dist_threads threads;
+  dist_placement placement;
   bool chose_cpus;  // from the options, not from the creating thread's affinity mask
   CpuSet cpus;
   int allowed_cpus;     // size of `cpus`
@@ -111,9 +111,9 @@ class Strategy final : public Counted {
   // with DEADLINE_EXCEEDED and names their replicas.
   static Status shut_down(Strategy* strategy, int64_t timeout_ns) noexcept;
 
-  int32_t kind() const noexcept { return origin_.kind; }
+  dist_strategy_kind kind() const noexcept { return origin_.kind; }
   // The kind that determines how values and variables are placed.
-  int32_t layout() const noexcept {
+  dist_strategy_kind layout() const noexcept {
     if (kind() == DIST_STRATEGY_PARAMETER_SERVER) return DIST_STRATEGY_ONE_DEVICE;
     return kind() == DIST_STRATEGY_MESH || kind() == DIST_STRATEGY_MULTI_WORKER_MIRRORED
                ? DIST_STRATEGY_MIRRORED
@@ -172,7 +172,7 @@ class Strategy final : public Counted {
 
   // The numbers of the replicas, also valid for objects created before the latest re-forming.
   ReplicaNumbers& numbers() const noexcept { return *numbers_; }
-  int32_t reform() const noexcept { return reform_; }
+  dist_reform reform() const noexcept { return reform_; }
   Companion& companion() noexcept { return companion_; }
   // The instances that serve requests on the replicas; created on first use. Throws std::bad_alloc.
   Instances& instances() {
@@ -228,7 +228,7 @@ class Strategy final : public Counted {
   const Ref<BudgetParty> budget_;  // as a user of a budget; may be NULL
   DeviceMesh mesh_;
   const bool spmd_;
-  const int32_t reform_;
+  const dist_reform reform_;
   const WayOptions way_options_;
   const WorkerPlace cluster_place_;
   const Placement placement_;

@@ -19,8 +19,8 @@ namespace dist {
 // The strategy options that determine the connection.
 struct WayOptions {
   dist_allocator allocator{};
-  Network* network = nullptr;               // NULL: see `transport`
-  int32_t transport = DIST_TRANSPORT_AUTO;  // used if network is NULL
+  Network* network = nullptr;                      // NULL: see `transport`
+  dist_transport transport = DIST_TRANSPORT_AUTO;  // used if network is NULL
   ClusterResolver* cluster_resolver = nullptr;
 };
 

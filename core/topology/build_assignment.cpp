@@ -182,6 +182,9 @@ Status check_degraded(const Topology& topology, const Blocks& blocks, int32_t nu
 }  // namespace
 
 Status build_assignment(Ref<Topology> topology, const Computation& computation, Ref<DeviceAssignment>* out) {
+  if (computation.order < DIST_DEVICE_ORDER_AUTO || computation.order > DIST_DEVICE_ORDER_MESH) {
+    return invalid_argument("device_order is %d: use DIST_DEVICE_ORDER_AUTO, RING or MESH", computation.order);
+  }
   const int32_t n = computation.num_replicas;
   const Coordinates& mesh = topology->mesh().shape();
   Blocks blocks;

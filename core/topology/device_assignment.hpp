@@ -55,7 +55,7 @@ struct Computation {
   std::span<const int32_t> shape;   // of a replica's block; empty: 1 in each dimension
   std::span<const int32_t> stride;  // distance between its devices; empty: 1 in each dimension
   int32_t num_replicas;
-  int32_t order;  // a DIST_DEVICE_ORDER_...; any other number means MESH
+  dist_device_order order;
 };
 
 // Places replicas on a topology by TensorFlow's rule (DeviceAssignment.build):

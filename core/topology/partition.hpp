@@ -24,7 +24,7 @@ struct Shard {
 };
 
 struct Partition {
-  int32_t kind = DIST_PARTITION_SPLIT;
+  dist_partition_kind kind = DIST_PARTITION_SPLIT;
   std::span<const int64_t> shape;       // of the tensor
   std::span<const int64_t> dimensions;  // SPLIT: number of parts of each dimension
   int32_t num_logical_devices = 1;

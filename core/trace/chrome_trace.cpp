@@ -121,8 +121,8 @@ class ChromeTrace : private TraceJson {
     if (event.run != 0) number("run", event.run);
     number("sequence", event.sequence);
     if (event.group >= 0) number("group", event.group);
-    if (event.op != 0) text("op", op_name(event.op));
-    if (event.dtype != 0) text("dtype", dtype_name(event.dtype));
+    if (event.op != 0) text("op", op_name(static_cast<dist_reduce_op>(event.op)));
+    if (event.dtype != 0) text("dtype", dtype_name(static_cast<dist_dtype>(event.dtype)));
     number("bytes", static_cast<int64_t>(event.bytes));
     if (event.tag[0] != '\0') text("tag", event.tag);
     if (!event.asynchronous) number("waited_ns", event.arrived_ns - event.begin_ns);

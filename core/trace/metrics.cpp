@@ -82,9 +82,10 @@ class Metrics : private Exposition {
     }
   }
   // One sample for each collective that has been called.
-  static_assert(kLastCollective < kCollectives);
+  static_assert(index_of(kLastCollective) < kCollectives);
   void kinds(const char* name, LocalReplica replica, const Sum Recorder::Kind::*sum) {
-    for (int collective = 1; collective < kCollectives; ++collective) {
+    for (std::size_t i = 1; i <= index_of(kLastCollective); ++i) {
+      const auto collective = static_cast<int32_t>(collective_at(i));
       const Recorder::Kind& kind = recorder_[replica].kind(collective);
       if (kind.calls.get() == 0) continue;
       sample(name, replica);

@@ -55,7 +55,7 @@ class Sum {
   std::atomic<uint64_t> value_{0};
 };
 
-inline constexpr int kCollectives = 32;  // a power of two; all DIST_COLLECTIVE_... are smaller
+inline constexpr int kCollectives = 32;  // a power of two; the indices of all collectives are smaller
 inline constexpr int kStatuses = 16;     // likewise for statuses; others count as UNKNOWN
 
 class alignas(128) Recorder {
@@ -150,7 +150,7 @@ class alignas(128) Recorder {
     Sum calls;
     Sum bytes;
   };
-  const Kind& kind(int collective) const noexcept { return kinds_[collective]; }
+  const Kind& kind(int32_t collective) const noexcept { return kinds_[collective & (kCollectives - 1)]; }
   const Sum& waited() const noexcept { return waited_; }  // in ticks
   const Sum& runs() const noexcept { return runs_; }
   const Sum& run_ticks() const noexcept { return run_ticks_; }
@@ -298,10 +298,10 @@ inline void Recorder::write(const Arrival& arrival) noexcept {
       more = *end != '\0' && tag_words + 1 < kTagWords;
     }
   }
-  put(slot[kWhat], static_cast<uint64_t>(arrival.collective) | static_cast<uint64_t>(arrival.op) << 8 |
-                       static_cast<uint64_t>(arrival.dtype) << 16 | tag_words << 32 |
-                       static_cast<uint64_t>(arrival.asynchronous) << 40 |
-                       static_cast<uint64_t>(arrival.members) << 48);
+  put(slot[kWhat],
+      static_cast<uint64_t>(arrival.collective & 0xFF) | static_cast<uint64_t>(arrival.op & 0xFF) << 8 |
+          static_cast<uint64_t>(arrival.dtype) << 16 | tag_words << 32 |
+          static_cast<uint64_t>(arrival.asynchronous) << 40 | static_cast<uint64_t>(arrival.members) << 48);
   put(slot[kRound], static_cast<uint32_t>(arrival.group) | static_cast<uint64_t>(arrival.round) << 32);
   put(slot[kSequence], arrival.sequence | static_cast<uint64_t>(run_) << 32);
   put(slot[kVersion], 4 * index + 2);
@@ -319,7 +319,7 @@ inline void Recorder::end_plain_run(uint64_t end) noexcept {
   put(slot[kArrived], began);
   put(slot[kEnd], end);
   put(slot[kBytes], accepted != 0 ? request_.load(std::memory_order_relaxed) : 0);
-  put(slot[kWhat], uint64_t{DIST_COLLECTIVE_RETURN} | (accepted != 0 ? kOfRequest : 0));
+  put(slot[kWhat], uint64_t{DIST_COLLECTIVE_RETURN & 0xFF} | (accepted != 0 ? kOfRequest : 0));
   put(slot[kRound], 0);
   put(slot[kSequence], static_cast<uint64_t>(run_) << 32);
   if (accepted != 0) put(slot[kLate], accepted);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "core/base/collective_traits.hpp"
+
 namespace dist {
 namespace {
 
@@ -24,8 +26,8 @@ Event decode(const Recorder::Slot& slot, GlobalReplica replica, const FlightReco
   const auto byte = [&](int shift) { return static_cast<int32_t>((what >> shift) & 0xFF); };
   Event event{};
   event.replica = replica;
-  event.collective = byte(0);
-  event.op = byte(8);
+  event.collective = static_cast<int32_t>(collective_at(what & 0xFF));
+  event.op = byte(8) == 0 ? 0 : DIST_REDUCE_SUM - 1 + byte(8);
   event.dtype = byte(16);
   event.status = byte(24);
   event.asynchronous = ((what >> 40) & 1) != 0;

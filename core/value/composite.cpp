@@ -124,7 +124,7 @@ Status check_sparse(std::span<Value* const> parts) {
 
 }  // namespace
 
-Status create_composite(Memory& memory, int32_t kind, std::span<Value* const> parts, ValueRef* out) {
+Status create_composite(Memory& memory, dist_value_kind kind, std::span<Value* const> parts, ValueRef* out) {
   switch (kind) {
     case DIST_VALUE_INDEXED_SLICES: DIST_TRY(check_indexed_slices(parts)); break;
     case DIST_VALUE_RAGGED: DIST_TRY(check_ragged(parts)); break;

@@ -9,6 +9,6 @@ namespace dist {
 
 // Creates a composite from its parts, in the order documented for DIST_VALUE_INDEXED_SLICES and the other
 // kinds. Validates that the parts fit each other, so that readers need not.
-Status create_composite(Memory& memory, int32_t kind, std::span<Value* const> parts, ValueRef* out);
+Status create_composite(Memory& memory, dist_value_kind kind, std::span<Value* const> parts, ValueRef* out);
 
 }  // namespace dist

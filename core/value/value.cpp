@@ -24,7 +24,7 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
 
 }  // namespace
 
-Value::Value(Memory& memory, int32_t kind) : Counted(memory), kind_(kind), items_(&memory) {}
+Value::Value(Memory& memory, dist_value_kind kind) : Counted(memory), kind_(kind), items_(&memory) {}
 
 Value::~Value() {
   if (apart_bytes_ != 0) memory().free(block_, apart_bytes_, kDataAlign);
@@ -32,7 +32,7 @@ Value::~Value() {
 }
 
 // A small block follows the value in memory, so a leaf of a nest needs one allocation instead of two.
-ValueRef Value::with_block(Memory& memory, int32_t kind, std::size_t block_bytes) {
+ValueRef Value::with_block(Memory& memory, dist_value_kind kind, std::size_t block_bytes) {
   if (block_bytes == 0) return make_counted<Value>(memory, kind);
   if (block_bytes <= kMostBehind) {
     ValueRef value = make_counted_with_room<Value>(memory, block_bytes + kDataAlign - alignof(Value), kind);
@@ -139,14 +139,14 @@ Status Value::keep_items(std::span<Value* const> items) {
   return kOk;
 }
 
-Status Value::create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out) {
+Status Value::create(Memory& memory, dist_value_kind kind, std::span<Value* const> items, ValueRef* out) {
   ValueRef value = make_counted<Value>(memory, kind);
   DIST_TRY(value->keep_items(items));
   *out = std::move(value);
   return kOk;
 }
 
-Status Value::create_distributed(Memory& memory, int32_t kind, std::span<Value* const> items,
+Status Value::create_distributed(Memory& memory, dist_value_kind kind, std::span<Value* const> items,
                                  int32_t num_replicas, const char* call, ValueRef* out) {
   if (items.size() != static_cast<std::size_t>(num_replicas)) {
     return invalid_argument(
@@ -257,7 +257,7 @@ Status Value::tensor(const char* call, dist_tensor* out) const noexcept {
   return kOk;
 }
 
-const char* Value::kind_name(int32_t kind) noexcept {
+const char* Value::kind_name(dist_value_kind kind) noexcept {
   switch (kind) {
     case DIST_VALUE_TENSOR: return "a tensor";
     case DIST_VALUE_PER_REPLICA: return "a per-replica value";

@@ -26,7 +26,7 @@ using ValueRef = Ref<Value>;
 
 // Which part of a tensor each logical device of a replica has.
 struct Sharding {
-  int32_t kind = DIST_PARTITION_REPLICATE;
+  dist_partition_kind kind = DIST_PARTITION_REPLICATE;
   int32_t num_logical_devices = 1;
   int32_t logical_device = 0;              // ASSIGN: the device that has the tensor
   int32_t ndim = 0;                        // of the tensor
@@ -48,12 +48,12 @@ class Value final : public Counted {
                             void* user_data, ValueRef* out);
   // Creates a list or tuple, or a per-replica or mirrored value with items.size() components. For composites,
   // use create_composite() in composite.hpp, which validates the parts.
-  static Status create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out);
+  static Status create(Memory& memory, dist_value_kind kind, std::span<Value* const> items, ValueRef* out);
   static Status create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
                             ValueRef* out);
   // Creates a per-replica or mirrored value after checking that it has a component for each replica. `call`
   // is the function's name for messages.
-  static Status create_distributed(Memory& memory, int32_t kind, std::span<Value* const> items,
+  static Status create_distributed(Memory& memory, dist_value_kind kind, std::span<Value* const> items,
                                    int32_t num_replicas, const char* call, ValueRef* out);
   // Creates a nest of the same kind and with the same keys as `like`, with other items.
   static Status create_like(Memory& memory, const Value& like, std::span<Value* const> items, ValueRef* out);
@@ -67,7 +67,7 @@ class Value final : public Counted {
   // Passes `object` through and finally calls release(object), which may be NULL.
   static ValueRef wrap_object(Memory& memory, void* object, dist_release_fn release);
 
-  int32_t kind() const noexcept { return kind_; }
+  dist_value_kind kind() const noexcept { return kind_; }
   // Whether it is per-replica or mirrored, with one component for each replica.
   bool distributed() const noexcept {
     return kind_ == DIST_VALUE_PER_REPLICA || kind_ == DIST_VALUE_MIRRORED;
@@ -129,7 +129,7 @@ class Value final : public Counted {
   int depth() const noexcept { return depth_; }
 
   // "a list", "a per-replica value"; for messages.
-  static const char* kind_name(int32_t kind) noexcept;
+  static const char* kind_name(dist_value_kind kind) noexcept;
   // "a list of 2", "a tensor f32[4]"; "nothing" for NULL.
   static void describe(const Value* value, char* text, std::size_t size) noexcept;
 
@@ -139,7 +139,7 @@ class Value final : public Counted {
   template <class T, class... Arguments>
   friend Ref<T> make_counted_with_room(Memory& memory, std::size_t room_bytes, Arguments&&... arguments);
 
-  Value(Memory& memory, int32_t kind);
+  Value(Memory& memory, dist_value_kind kind);
   ~Value() override;
 
   // The keys of a dictionary. Dictionaries made by create_like() share them.
@@ -149,11 +149,11 @@ class Value final : public Counted {
   };
 
   // A value with an uninitialized block of this size.
-  static ValueRef with_block(Memory& memory, int32_t kind, std::size_t block_bytes);
+  static ValueRef with_block(Memory& memory, dist_value_kind kind, std::size_t block_bytes);
   static ValueRef make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes);
   Status keep_items(std::span<Value* const> items);
 
-  int32_t kind_;
+  dist_value_kind kind_;
   bool holds_distributed_ = false;
   int16_t depth_ = 0;
   std::pmr::vector<ValueRef> items_;

@@ -35,10 +35,10 @@ void for_each_row(const dist_tensor& copy, const dist_tensor& value, const Rows&
 }
 
 // The mode that a mirrored strategy selects for AUTO. Other strategies have no choice.
-int32_t resolved(const VariableHome& home, int32_t synchronization) noexcept {
+dist_synchronization resolved(const VariableHome& home, dist_synchronization synchronization) noexcept {
   const bool chooses =
       home.strategy_kind == DIST_STRATEGY_MIRRORED && synchronization == DIST_SYNCHRONIZATION_AUTO;
-  return chooses ? static_cast<int32_t>(DIST_SYNCHRONIZATION_ON_WRITE) : synchronization;
+  return chooses ? DIST_SYNCHRONIZATION_ON_WRITE : synchronization;
 }
 
 bool is_trainable(const VariableOptions& options) noexcept {

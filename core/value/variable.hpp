@@ -22,15 +22,15 @@ namespace dist {
 class VariableRegistry;
 
 struct VariableOptions {
-  int32_t synchronization = DIST_SYNCHRONIZATION_AUTO;
-  int32_t aggregation = DIST_AGGREGATION_NONE;
+  dist_synchronization synchronization = DIST_SYNCHRONIZATION_AUTO;
+  dist_aggregation aggregation = DIST_AGGREGATION_NONE;
   int32_t trainable = 0;       // 1: yes; -1: no; 0: yes unless the variable is synchronized on read
   const char* name = nullptr;  // NULL: "Variable"
 };
 
 // The kind and size of the strategy that creates a variable.
 struct VariableHome {
-  int32_t strategy_kind;
+  dist_strategy_kind strategy_kind;
   Ref<ReplicaNumbers> replicas;
 };
 
@@ -43,8 +43,8 @@ class Variable final : public Counted {
   const char* name() const noexcept { return names_.c_str(); }
   // "w", "w/replica_1" ...
   const char* copy_name(int32_t copy) const noexcept;
-  int32_t synchronization() const noexcept { return synchronization_; }
-  int32_t aggregation() const noexcept { return aggregation_; }
+  dist_synchronization synchronization() const noexcept { return synchronization_; }
+  dist_aggregation aggregation() const noexcept { return aggregation_; }
   bool trainable() const noexcept { return trainable_; }
   // Whether `options` would create a variable like this one, apart from the name.
   bool made_with(const VariableOptions& options) const noexcept;
@@ -107,8 +107,8 @@ class Variable final : public Counted {
   void name_copies(const char* name);
 
   const VariableHome home_;
-  const int32_t synchronization_;
-  const int32_t aggregation_;
+  const dist_synchronization synchronization_;
+  const dist_aggregation aggregation_;
   const bool trainable_;
   const dist_dtype dtype_;
   const int32_t ndim_;

@@ -15,7 +15,7 @@
 #define DIGITS_CSV "examples/data/digits.csv"
 #endif
 
-enum { MAX_EPOCHS = 100000, UNSET = -1 };
+enum { MAX_EPOCHS = 100000 };
 
 static const char kHelp[] =
     "Usage: train_digits [OPTION...]\n"
@@ -111,7 +111,7 @@ static void parse_replicas(const char *text, options *out) {
   }
 }
 
-static int32_t parse_numerics(const char *text) {
+static dist_numerics parse_numerics(const char *text) {
   if (strcmp(text, "ordered") == 0) return DIST_NUMERICS_ORDERED;
   if (strcmp(text, "reproducible") != 0)
     refuse("--numerics is \"%s\", but must be ordered or reproducible", text);
@@ -142,7 +142,7 @@ static void parse_option(int key, char *text, options *out) {
 }
 
 options options_parse(int argc, char **argv) {
-  options parsed = {.replicas = {2}, .num_runs = 1, .workers = 1, .numerics = UNSET, .epochs = 40, .seed = 1};
+  options parsed = {.replicas = {2}, .num_runs = 1, .workers = 1, .epochs = 40, .seed = 1};
   for (int key; (key = getopt_long(argc, argv, "+r:w:n:e:s:d:l:f:o:h", kOptions, NULL)) != -1;)
     parse_option(key, optarg, &parsed);
   if (optind < argc) refuse("\"%s\" is not an option", argv[optind]);
@@ -153,7 +153,7 @@ options options_parse(int argc, char **argv) {
       refuse("%d workers of %d replicas are more than %d replicas", (int)parsed.workers,
              (int)parsed.replicas[i], INT32_MAX);
   }
-  if (parsed.numerics == UNSET)
+  if (parsed.numerics == 0)
     parsed.numerics = parsed.num_runs > 1 ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
   if (parsed.label && !parsed.data) refuse("--label needs --data");
   if (!parsed.data) parsed.data = DIGITS_CSV;

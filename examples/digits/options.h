@@ -4,6 +4,7 @@
 // status 0.
 #pragma once
 
+#include <dist/types.h>
 #include <stdint.h>
 
 enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130, OPTIONS_MAX_RUNS = 16 };
@@ -13,7 +14,7 @@ typedef struct {
   int32_t num_runs;
   int32_t replicas_given; /* 0 = the default number of replicas is used */
   int32_t workers;        /* workers in this process, each with the same number of replicas */
-  int32_t numerics;       /* DIST_NUMERICS_... */
+  dist_numerics numerics; /* 0 = not given */
   int32_t epochs;
   uint64_t seed;
   const char *data;

@@ -167,7 +167,7 @@ int session_prepare(session *s, int32_t replicas) {
   if (refused) return refused;
   if (s->place.is_there && s->num_workers > 1 && compare_workers(s)) return session_say("start");
   const uint64_t seed = s->chosen.seed;
-  const int32_t numerics = s->chosen.numerics;
+  const dist_numerics numerics = s->chosen.numerics;
   const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, s->one_core, seed};
   const data_order test_order = {0, 0, s->one_core, seed};
   if (data_to_dataset(s->strategy, &s->train, s->table.features, train_order, &s->train_set) ||

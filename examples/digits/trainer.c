@@ -27,7 +27,7 @@ static int create_replica(const trainer *t, trainer_replica *out) {
 }
 
 dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local, int64_t features,
-                           int64_t classes, uint64_t seed, int32_t numerics, trainer *out) {
+                           int64_t classes, uint64_t seed, dist_numerics numerics, trainer *out) {
   const int32_t num_replicas = dist_strategy_num_replicas(strategy);
   *out = (trainer){.strategy = strategy,
                    .num_replicas = num_replicas,

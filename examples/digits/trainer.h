@@ -46,8 +46,8 @@ typedef struct {
   dist_strategy *strategy;
   int32_t num_replicas; /* over all workers */
   int32_t first, local; /* the replicas of this worker */
-  int32_t numerics;     /* DIST_NUMERICS_... */
-  int64_t most_parts;   /* maximum number of micro-batches per replica; 1 (all its rows) if ORDERED */
+  dist_numerics numerics;
+  int64_t most_parts; /* maximum number of micro-batches per replica; 1 (all its rows) if ORDERED */
   model parameters;
   trainer_replica *replicas; /* of all workers; other workers' entries are empty */
   float rate;
@@ -63,7 +63,7 @@ typedef struct {
  * fails.
  */
 dist_status trainer_create(dist_strategy *strategy, int32_t first, int32_t local, int64_t features,
-                           int64_t classes, uint64_t seed, int32_t numerics, trainer *out);
+                           int64_t classes, uint64_t seed, dist_numerics numerics, trainer *out);
 
 void trainer_destroy(trainer *t);
 

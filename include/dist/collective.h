@@ -33,9 +33,9 @@ extern "C" {
 /** Options of a collective. NULL selects the default for each field. */
 typedef struct dist_collective_options {
   uint32_t struct_size;
-  int32_t numerics;   /* DIST_NUMERICS_...; 0 = the strategy's (ORDERED by default) */
-  const char *tag;    /* name for reports, equal on all members; may be NULL */
-  int64_t timeout_ns; /* longest wait for a peer in ns; 0 = the strategy's; DIST_NO_TIMEOUT = no limit */
+  dist_numerics numerics; /* 0 = DIST_NUMERICS_DEFAULT */
+  const char *tag;        /* name for reports, equal on all members; may be NULL */
+  int64_t timeout_ns;     /* longest wait for a peer in ns; 0 = the strategy's; DIST_NO_TIMEOUT = no limit */
   /* participating group; NULL = all replicas. Below, R is its size, and r, p and root are ranks in it */
   const dist_group *group;
   const double *weights; /* MEAN: one weight (>= 0) per contribution; set on all members or on none */
@@ -56,7 +56,7 @@ typedef struct dist_collective_options {
   size_t reduce_element_bytes;
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
-  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_collective_options), DIST_NUMERICS_DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Initializes collective options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
@@ -257,7 +257,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const
  * Blocks   Like dist_all_reduce().
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for an unknown kind.
  */
-DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, int32_t kind,
+DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, dist_scan_kind kind,
                                               const dist_tensor *in, const dist_tensor *out, size_t n,
                                               const dist_collective_options *options, dist_work **out_work);
 
@@ -384,7 +384,7 @@ DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
 /** How collectives of a program communicate (TensorFlow: CommunicationOptions, CollectiveHints). */
 typedef struct dist_communication_options {
   uint32_t struct_size;
-  int32_t implementation; /* DIST_COMMUNICATION_... */
+  dist_communication implementation; /* 0 = DIST_COMMUNICATION_AUTO */
   /* planned lists, and lists reduced outside runs, are split into packs of about this size; 0 = not set */
   size_t bytes_per_pack;
   /* longest wait for a peer, in nanoseconds; 0 = not set, unless has_timeout is 1; any negative value = no limit, as in
@@ -394,7 +394,7 @@ typedef struct dist_communication_options {
   int32_t reserved;    /* must be 0 */
 } dist_communication_options;
 #define DIST_COMMUNICATION_OPTIONS_INIT \
-  { sizeof(dist_communication_options), 0, 0, 0, 0, 0 }
+  { sizeof(dist_communication_options), DIST_COMMUNICATION_AUTO, 0, 0, 0, 0 }
 
 /** Initializes communication options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_communication_options_init(dist_communication_options *options,
@@ -417,7 +417,7 @@ DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_
 /** Options of dist_reduce_apply(). */
 typedef struct dist_apply_options {
   uint32_t struct_size;
-  int32_t kind;         /* DIST_APPLY_... */
+  dist_apply_kind kind; /* 0 = DIST_APPLY_SGD */
   double learning_rate; /* SGD */
   double momentum;      /* SGD; 0 = no momentum and no states */
   /* > 0 = gradients are scaled down if their global norm exceeds it; 0 = no clipping */
@@ -429,7 +429,7 @@ typedef struct dist_apply_options {
   void *user_data;  /* passed to fn */
 } dist_apply_options;
 #define DIST_APPLY_OPTIONS_INIT \
-  { sizeof(dist_apply_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_apply_options), DIST_APPLY_SGD, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Initializes apply options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t struct_size_bytes);

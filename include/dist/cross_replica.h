@@ -294,7 +294,7 @@ DIST_API DIST_NODISCARD dist_status dist_update_non_slot(dist_strategy *strategy
  * Order    –
  * Errors   INVALID_ARGUMENT  out_op is NULL, or the aggregation is not a reduction (NONE, ONLY_FIRST_REPLICA).
  */
-DIST_API DIST_NODISCARD dist_status dist_reduce_op_from_aggregation(int32_t aggregation,
+DIST_API DIST_NODISCARD dist_status dist_reduce_op_from_aggregation(dist_aggregation aggregation,
                                                                     dist_reduce_op *out_op);
 
 #ifdef __cplusplus

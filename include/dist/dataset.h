@@ -43,8 +43,8 @@ typedef struct dist_dataset_options {
    * libdist measures (see dist_dataset_explain()), and none if the strategy starts no threads
    * (dist_host_options.helper_threads). TensorFlow: experimental_per_replica_buffer_size, in which 0 is none */
   int32_t prefetch;
-  uint64_t seed;        /* seed of the shuffled orders */
-  int32_t shard_policy; /* DIST_SHARD_...; how the source is divided between workers */
+  uint64_t seed;                  /* seed of the shuffled orders */
+  dist_shard_policy shard_policy; /* how the source is divided between workers; 0 = DIST_SHARD_AUTO */
   /* number of workers that read this dataset together, at most 65,536, each with as many replicas as this one; 0 =
    * the strategy's workers and their replicas (1 worker except with DIST_STRATEGY_MULTI_WORKER_MIRRORED), and then
    * worker_index must be 0 */
@@ -61,8 +61,8 @@ typedef struct dist_dataset_options {
   /* 1 = every batch has the same shape; -1 = the last ones may be smaller; 0 = follows from drop_remainder, or is
    * 1 for rows of tensors that are batches */
   int32_t static_shapes;
-  /* DIST_INPUT_...; PER_REPLICA is possible only for datasets from a function, on mirrored strategies */
-  int32_t replication_mode;
+  /* 0 = DIST_INPUT_PER_WORKER; PER_REPLICA is possible only for datasets from a function, on mirrored strategies */
+  dist_input_mode replication_mode;
   /* sizes in examples of consecutive pieces, repeated cyclically: the source's examples are split into these
    * pieces whatever batches they came in, and replica r gets piece k*R + r in step k; NULL = batches are split
    * evenly. Copied */
@@ -75,8 +75,11 @@ typedef struct dist_dataset_options {
   int32_t as_one_process;
   int32_t reserved; /* must be 0 */
 } dist_dataset_options;
-#define DIST_DATASET_OPTIONS_INIT \
-  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0 }
+#define DIST_DATASET_OPTIONS_INIT                                                                          \
+  {                                                                                                        \
+    sizeof(dist_dataset_options), 0, 0, 0, 0, 0, DIST_SHARD_AUTO, 0, 0, 0, 0, 0, 0, DIST_INPUT_PER_WORKER, \
+        NULL, 0, 0, 0                                                                                      \
+  }
 
 /** Initializes dataset options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t struct_size_bytes);

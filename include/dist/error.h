@@ -74,9 +74,9 @@ DIST_API const char *dist_last_error(void);
 typedef struct dist_error_info {
   uint32_t struct_size;
   dist_status code;
-  int32_t worker;         /* worker at fault; 0 in a strategy of one process */
-  int32_t replica;        /* id of the replica at fault; -1 = none */
-  int32_t collective;     /* DIST_COLLECTIVE_... */
+  int32_t worker;  /* worker at fault; 0 in a strategy of one process */
+  int32_t replica; /* id of the replica at fault; -1 = none */
+  dist_collective collective;
   int32_t group;          /* number of the group of replicas; 0 = all replicas */
   int64_t sequence;       /* number of the collective in this run, from 1; 0 = outside a collective */
   const char *message;    /* same text as dist_last_error() */
@@ -88,7 +88,7 @@ typedef struct dist_error_info {
   int32_t inside;         /* functions still running when the run's deadline expired; otherwise 0 */
 } dist_error_info;
 #define DIST_ERROR_INFO_INIT \
-  { sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_error_info), 0, 0, 0, DIST_COLLECTIVE_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Writes this thread's latest error as fields, up to out_info->struct_size bytes.
@@ -110,21 +110,6 @@ DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_in
  */
 DIST_API dist_status dist_fail(dist_status status, const char *message);
 
-/** The enums of types.h whose values have names. 0 is invalid, so that a missing value is an error. */
-enum {
-  DIST_ENUM_STATUS = 1,          /* DIST_OK ...: "OK", "INVALID_ARGUMENT" */
-  DIST_ENUM_DTYPE = 2,           /* DIST_F16 ...: "f16", as in error messages */
-  DIST_ENUM_REDUCE_OP = 3,       /* DIST_REDUCE_...: "SUM", "MEAN", and the other operators of collectives */
-  DIST_ENUM_VALUE_REDUCTION = 4, /* "SUM", "MEAN": TensorFlow's ReduceOp, as dist_reduce() takes it */
-  DIST_ENUM_COLLECTIVE = 5,      /* DIST_COLLECTIVE_... except NONE: "all_reduce", as in error messages */
-  DIST_ENUM_SYNCHRONIZATION = 6, /* DIST_SYNCHRONIZATION_...: "ON_READ" */
-  DIST_ENUM_AGGREGATION = 7,     /* DIST_AGGREGATION_...: "ONLY_FIRST_REPLICA" */
-  DIST_ENUM_COMMUNICATION = 8,   /* DIST_COMMUNICATION_...: "RING" */
-  DIST_ENUM_CROSS_DEVICE = 9,    /* DIST_CROSS_DEVICE_...: "HIERARCHICAL_COPY" */
-  DIST_ENUM_INPUT_MODE = 10,     /* DIST_INPUT_...: "PER_WORKER" */
-  DIST_ENUM_SHARD_POLICY = 11    /* DIST_SHARD_...: "AUTO" */
-};
-
 /**
  * Returns the name of an enum value; this is TensorFlow's name if TensorFlow has one.
  *
@@ -133,7 +118,7 @@ enum {
  * Owns     The text is static.
  * Since    0.2
  */
-DIST_API const char *dist_enum_name(int32_t domain, int32_t value);
+DIST_API const char *dist_enum_name(dist_enum_domain domain, int32_t value);
 
 /**
  * Finds the enum value with a name, ignoring case. Use it to parse settings from files and command lines.
@@ -142,7 +127,8 @@ DIST_API const char *dist_enum_name(int32_t domain, int32_t value);
  *                            names.
  * Since    0.2
  */
-DIST_API DIST_NODISCARD dist_status dist_enum_from_name(int32_t domain, const char *name, int32_t *out_value);
+DIST_API DIST_NODISCARD dist_status dist_enum_from_name(dist_enum_domain domain, const char *name,
+                                                        int32_t *out_value);
 
 #ifdef __cplusplus
 }

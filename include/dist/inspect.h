@@ -139,7 +139,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_write_metrics(dist_strategy *s
 
 /** How often a replica was the last one to arrive at the rounds of one tag, collective and group. */
 typedef struct dist_straggler {
-  int32_t collective;           /* DIST_COLLECTIVE_... */
+  dist_collective collective;
   int32_t group;                /* number of the group of replicas; 0 = all replicas */
   int32_t replica;              /* id of the replica; -1 = the worker itself, outside replica functions */
   int32_t worker;               /* worker of the replica; 0 in a strategy of one process */

@@ -240,10 +240,10 @@ DIST_API DIST_NODISCARD dist_status dist_device_axis_group(dist_replica *device,
 typedef struct dist_halo {
   uint32_t struct_size;
   int32_t ndim;
-  const int64_t *parts; /* [ndim]: number of tiles in each dimension; must not be NULL. The product is R */
-  const int64_t *low;   /* [ndim]: number of elements before the tile */
-  const int64_t *high;  /* [ndim]: number of elements after the tile */
-  const int32_t *edges; /* [ndim]: DIST_EDGE_...: content beyond the edges of the whole tensor */
+  const int64_t *parts;   /* [ndim]: number of tiles in each dimension; must not be NULL. The product is R */
+  const int64_t *low;     /* [ndim]: number of elements before the tile */
+  const int64_t *high;    /* [ndim]: number of elements after the tile */
+  const dist_edge *edges; /* [ndim]: content beyond the edges of the whole tensor; 0 = DIST_EDGE_ZERO */
 } dist_halo;
 #define DIST_HALO_INIT \
   { sizeof(dist_halo), 0, 0, 0, 0, 0 }

@@ -34,7 +34,7 @@ extern "C" {
  *          FAILED_PRECONDITION  called inside a replica function, or in a forked child.
  *          RESOURCE_EXHAUSTED   out of memory.
  */
-DIST_API DIST_NODISCARD dist_status dist_metric_create(dist_strategy *strategy, int32_t kind,
+DIST_API DIST_NODISCARD dist_status dist_metric_create(dist_strategy *strategy, dist_metric_kind kind,
                                                        const char *name, dist_metric **out_metric);
 
 /**
@@ -79,8 +79,8 @@ DIST_API DIST_NODISCARD dist_status dist_metric_result(dist_strategy *strategy, 
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_reset(dist_strategy *strategy, dist_metric *metric);
 
-/** Returns the kind of a metric, a DIST_METRIC_... constant; 0 for NULL. */
-DIST_API int32_t dist_metric_kind(const dist_metric *metric);
+/** Returns the kind of a metric; 0 for NULL. */
+DIST_API dist_metric_kind dist_metric_kind_of(const dist_metric *metric);
 
 /**
  * Returns the name of a metric; "" for NULL.

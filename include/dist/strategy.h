@@ -62,7 +62,7 @@ DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_b
 /** The CPUs and threads of a strategy. */
 typedef struct dist_cpu_options {
   uint32_t struct_size;
-  int32_t placement; /* DIST_PLACEMENT_... */
+  dist_placement placement; /* 0 = DIST_PLACEMENT_FREE */
   /* CPU numbers (as the system counts them) on which the strategy's threads may run: library threads of replicas and
      logical devices, threads that serve dist_submit(), and oneTBB threads while they help. Host threads and those of
      gRPC and Gloo are not affected. DIST_PLACEMENT_CORES chooses among these CPUs, and num_replicas = 0 counts them.
@@ -83,7 +83,7 @@ typedef struct dist_cpu_options {
   int32_t reserved; /* 0 */
 } dist_cpu_options;
 #define DIST_CPU_OPTIONS_INIT \
-  { sizeof(dist_cpu_options), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_cpu_options), DIST_PLACEMENT_FREE, 0, 0, 0, 0, 0, 0 }
 
 /** Fills a dist_cpu_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_cpu_options_init(dist_cpu_options *options, uint32_t struct_size_bytes);
@@ -133,7 +133,7 @@ DIST_API void dist_mesh_options_init(dist_mesh_options *options, uint32_t struct
 /** The cluster of a strategy, and its communication with other workers: workers.h. */
 typedef struct dist_worker_options {
   uint32_t struct_size;
-  int32_t transport; /* MULTI_WORKER_MIRRORED: DIST_TRANSPORT_..., if network is NULL */
+  dist_transport transport; /* MULTI_WORKER_MIRRORED, if network is NULL; 0 = DIST_TRANSPORT_AUTO */
   /* description of the cluster, returned by dist_strategy_cluster_resolver(); retained. MULTI_WORKER_MIRRORED: gives
      this worker's place in the cluster. PARAMETER_SERVER: gives the servers; NULL = TF_CONFIG. Strategies of other
      kinds stay within one process */
@@ -148,11 +148,11 @@ typedef struct dist_worker_options {
      default (64 MiB). Larger tensors are sent in pieces, with the same bits. The smallest value of all workers
      applies */
   size_t staging_bytes;
-  int32_t reform;   /* MULTI_WORKER_MIRRORED: DIST_REFORM_... */
-  int32_t reserved; /* 0 */
+  dist_reform reform; /* MULTI_WORKER_MIRRORED; 0 = DIST_REFORM_EXPLICIT */
+  int32_t reserved;   /* 0 */
 } dist_worker_options;
 #define DIST_WORKER_OPTIONS_INIT \
-  { sizeof(dist_worker_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_worker_options), DIST_TRANSPORT_AUTO, 0, 0, 0, 0, 0, DIST_REFORM_EXPLICIT, 0 }
 
 /** Fills a dist_worker_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_worker_options_init(dist_worker_options *options, uint32_t struct_size_bytes);
@@ -163,12 +163,12 @@ DIST_API void dist_worker_options_init(dist_worker_options *options, uint32_t st
  */
 typedef struct dist_strategy_options {
   uint32_t struct_size;
-  int32_t kind;         /* DIST_STRATEGY_... */
-  int32_t num_replicas; /* 0 = number of CPUs available to the process (affinity, cgroup quota) */
-  int32_t threads;      /* DIST_THREADS_... */
-  /* DIST_NUMERICS_... for reductions inside replicas whose own options do not set it, and for reductions outside runs:
-     dist_reduce() and similar functions, assignments to variables, and functions that read variables */
-  int32_t numerics;
+  dist_strategy_kind kind; /* 0 = DIST_STRATEGY_MIRRORED */
+  int32_t num_replicas;    /* 0 = number of CPUs available to the process (affinity, cgroup quota) */
+  dist_threads threads;    /* 0 = DIST_THREADS_CALLER */
+  /* for reductions inside replicas whose own options do not set it, and for reductions outside runs: dist_reduce() and
+     similar functions, assignments to variables, and functions that read variables. 0 = DIST_NUMERICS_ORDERED */
+  dist_numerics numerics;
   int32_t reserved; /* 0 */
   /* longest wait for a peer in one collective; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
   int64_t timeout_ns;
@@ -182,15 +182,19 @@ typedef struct dist_strategy_options {
   const struct dist_communication_options *communication; /* if it sets a timeout, that replaces timeout_ns */
   /* implementation for reducing values outside runs (tf.h); retained; NULL = DEFAULT */
   dist_cross_device *cross_device;
-  const struct dist_strategy_functions *functions; /* the host's own strategy; copied; kind must be 0 */
-  void *functions_user_data;                       /* must stay valid until the strategy is destroyed */
-  const dist_cpu_options *cpu;                     /* NULL = defaults, like each of the following */
+  const struct dist_strategy_functions
+      *functions;              /* the host's own strategy; copied; kind must be the default */
+  void *functions_user_data;   /* must stay valid until the strategy is destroyed */
+  const dist_cpu_options *cpu; /* NULL = defaults, like each of the following */
   const dist_host_options *host;
   const dist_mesh_options *mesh;
   const dist_worker_options *worker;
 } dist_strategy_options;
-#define DIST_STRATEGY_OPTIONS_INIT \
-  { sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define DIST_STRATEGY_OPTIONS_INIT                                                                           \
+  {                                                                                                          \
+    sizeof(dist_strategy_options), DIST_STRATEGY_MIRRORED, 0, DIST_THREADS_CALLER, DIST_NUMERICS_DEFAULT, 0, \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                                \
+  }
 
 /**
  * Sets all fields to their defaults and struct_size to `struct_size_bytes`, which must be the size that the caller was
@@ -302,8 +306,8 @@ DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, u
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strategy, int64_t timeout_ns);
 
-/** Returns the strategy's kind, a DIST_STRATEGY_... constant; -1 for NULL. */
-DIST_API int32_t dist_strategy_kind(const dist_strategy *strategy);
+/** Returns the kind of a strategy; 0 for NULL. */
+DIST_API dist_strategy_kind dist_strategy_kind_of(const dist_strategy *strategy);
 
 /**
  * Returns the full name of a replica's device, such as "/job:localhost/replica:0/task:0/device:CPU:1". The name
@@ -342,7 +346,7 @@ DIST_API DIST_NODISCARD dist_status dist_canonical_device(const char *name, char
 /** The properties of a strategy, named as in TensorFlow's tf.distribute.StrategyExtended; flags are 0 or 1. */
 typedef struct dist_strategy_properties {
   uint32_t struct_size;
-  int32_t kind;         /* DIST_STRATEGY_... */
+  dist_strategy_kind kind;
   int32_t num_replicas; /* of all workers */
   int32_t num_parameter_devices;
   int32_t num_workers;           /* 1 except for MULTI_WORKER_MIRRORED */
@@ -364,8 +368,11 @@ typedef struct dist_strategy_properties {
   int32_t num_left;
   int32_t max_contributions; /* limit for the tensors in one sum: dist_collective_options.contributions */
 } dist_strategy_properties;
-#define DIST_STRATEGY_PROPERTIES_INIT \
-  { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define DIST_STRATEGY_PROPERTIES_INIT                                                                      \
+  {                                                                                                        \
+    sizeof(dist_strategy_properties), DIST_STRATEGY_MIRRORED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        0, 0, 0                                                                                            \
+  }
 
 /**
  * Writes the properties of a strategy. The caller sets `out_properties->struct_size`, which limits how much is written.

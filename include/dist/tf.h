@@ -74,9 +74,9 @@ DIST_API dist_variable *dist_value_container(const dist_value *value);
 /** Options of dist_cross_device_create(). */
 typedef struct dist_cross_device_options {
   uint32_t struct_size;
-  int32_t kind;      /* DIST_CROSS_DEVICE_... */
-  int32_t num_packs; /* accepted for compatibility, has no effect; >= 0 */
-  int32_t reserved;  /* must be 0 */
+  dist_cross_device_kind kind; /* 0 = DIST_CROSS_DEVICE_DEFAULT */
+  int32_t num_packs;           /* accepted for compatibility, has no effect; >= 0 */
+  int32_t reserved;            /* must be 0 */
   /* REDUCTION_TO_ONE_DEVICE: a device name; NULL = any device */
   const char *reduce_to_device;
   /* REDUCTION_TO_ONE_DEVICE: replaces +; MEAN divides by n afterwards; may be NULL */
@@ -90,7 +90,7 @@ typedef struct dist_cross_device_options {
   size_t accumulate_element_bytes;
 } dist_cross_device_options;
 #define DIST_CROSS_DEVICE_OPTIONS_INIT \
-  { sizeof(dist_cross_device_options), 0, 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0 }
+  { sizeof(dist_cross_device_options), DIST_CROSS_DEVICE_DEFAULT, 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0 }
 
 /** Initializes cross-device options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_cross_device_options_init(dist_cross_device_options *options, uint32_t struct_size_bytes);
@@ -118,8 +118,8 @@ DIST_API DIST_NODISCARD dist_status dist_cross_device_create(const dist_cross_de
  */
 DIST_API void dist_cross_device_destroy(dist_cross_device *cross_device);
 
-/** Returns the kind, a DIST_CROSS_DEVICE_...; 0 for NULL. */
-DIST_API int32_t dist_cross_device_kind(const dist_cross_device *cross_device);
+/** Returns the kind of a cross-device object; 0 for NULL. */
+DIST_API dist_cross_device_kind dist_cross_device_kind_of(const dist_cross_device *cross_device);
 
 /** Returns the num_packs with which the operations were created; 0 for NULL. */
 DIST_API int32_t dist_cross_device_num_packs(const dist_cross_device *cross_device);

@@ -54,7 +54,7 @@ class cross_device {
   explicit cross_device(const dist_cross_device_options &options) {
     check(dist_cross_device_create(&options, &handle_));
   }
-  explicit cross_device(int32_t kind = DIST_CROSS_DEVICE_DEFAULT, int32_t num_packs = 0) {
+  explicit cross_device(dist_cross_device_kind kind = DIST_CROSS_DEVICE_DEFAULT, int32_t num_packs = 0) {
     dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
     options.kind = kind;
     options.num_packs = num_packs;
@@ -89,21 +89,21 @@ class cross_device {
   cross_device(const cross_device &) = delete;
   cross_device &operator=(const cross_device &) = delete;
 
-  int32_t kind() const noexcept { return dist_cross_device_kind(handle_); }
+  dist_cross_device_kind kind() const noexcept { return dist_cross_device_kind_of(handle_); }
   int32_t num_packs() const noexcept { return dist_cross_device_num_packs(handle_); }
   const char *device() const noexcept { return dist_cross_device_device(handle_); }  // NULL = none
   [[nodiscard]] dist_cross_device *get() const noexcept { return handle_; }
 
   value reduce(reduce_op op, const value &given, const destination &where) const {
     dist_value *reduced = nullptr;
-    check_call(
-        dist_cross_device_reduce(handle_, static_cast<int32_t>(op), given.get(), where.get(), &reduced));
+    check_call(dist_cross_device_reduce(handle_, static_cast<dist_reduce_op>(op), given.get(), where.get(),
+                                        &reduced));
     return value::adopt(reduced);
   }
   std::vector<value> batch_reduce(reduce_op op,
                                   const std::vector<std::pair<value, destination>> &pairs) const {
     detail::reduction_batch batch(pairs);
-    check_call(dist_cross_device_batch_reduce(handle_, static_cast<int32_t>(op), batch.values.data(),
+    check_call(dist_cross_device_batch_reduce(handle_, static_cast<dist_reduce_op>(op), batch.values.data(),
                                               batch.where(), pairs.size(), batch.results.data()));
     return batch.take();
   }

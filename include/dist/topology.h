@@ -77,22 +77,21 @@ DIST_API void dist_topology_destroy(dist_topology *topology);
  *   - DIST_DEVICE_ORDER_RING: The replicas, and the chips inside them, follow one another as neighbours in a ring. This
  *     requires blocks that contain all cores of their chips, no stride, and as many replicas as fit. If a size above 1
  *     is odd, no such ring exists, and the order is x, y, z.
- *   - DIST_DEVICE_ORDER_AUTO: RING if its requirements are met, else MESH. Any other number means MESH, as in
- *     TensorFlow.
+ *   - DIST_DEVICE_ORDER_AUTO: RING if its requirements are met, else MESH.
  *   - If devices are missing, replicas take devices task by task, whatever the order is.
  *
  * Shape    computation_shape, computation_stride: [ndim], ndim is 4; ndim is ignored if both are NULL.
  * Owns     The caller owns *out_assignment and destroys it with dist_device_assignment_destroy(). It retains the
  *          topology.
- * Errors   INVALID_ARGUMENT    topology or out_assignment is NULL; the number of dimensions is wrong; a number is below
- *                              1; the blocks do not fit into the mesh, or not that many of them; the number of replicas
+ * Errors   INVALID_ARGUMENT    topology or out_assignment is NULL; device_order is not one of the constants; the number
+ *                              of dimensions is wrong; a number is below 1; the blocks do not fit into the mesh, or not that many of them; the number of replicas
  *                              is negative; or the requirements of RING are not met. If devices are missing, also:
  *                              there is a stride, no replica, or too few devices.
  *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(
     dist_topology *topology, const int32_t *computation_shape, const int32_t *computation_stride, size_t ndim,
-    int32_t num_replicas, int32_t device_order, dist_device_assignment **out_assignment);
+    int32_t num_replicas, dist_device_order device_order, dist_device_assignment **out_assignment);
 
 /**
  * Destroys the caller's handle to an assignment. Does nothing if `assignment` is NULL.
@@ -353,8 +352,8 @@ DIST_API DIST_NODISCARD dist_status dist_device_assignment_lookup_replicas(
 /** The division of a tensor among the logical devices of a replica. */
 typedef struct dist_partition {
   uint32_t struct_size;
-  int32_t kind;         /* DIST_PARTITION_... */
-  const int64_t *shape; /* [ndim]: shape of the tensor; -1 = size not known */
+  dist_partition_kind kind; /* 0 = DIST_PARTITION_SPLIT */
+  const int64_t *shape;     /* [ndim]: shape of the tensor; -1 = size not known */
   size_t ndim;
   const int64_t *dimensions; /* SPLIT: [num_dimensions]: number of parts of each dimension */
   size_t num_dimensions;
@@ -364,7 +363,7 @@ typedef struct dist_partition {
   int32_t spmd;                /* 1 = one program runs on all logical devices; ASSIGN is then rejected */
 } dist_partition;
 #define DIST_PARTITION_INIT \
-  { sizeof(dist_partition), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_partition), DIST_PARTITION_SPLIT, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Fills a dist_partition with default values, like dist_strategy_options_init(). */
 DIST_API void dist_partition_init(dist_partition *partition, uint32_t struct_size_bytes);

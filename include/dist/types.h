@@ -37,6 +37,24 @@
 #define DIST_NODISCARD __attribute__((warn_unused_result))
 #endif
 
+/* ---- Enum types ------------------------------------------------------------------------------------- */
+
+/*
+ * All enum types of libdist have 32 bits and can hold values that this version does not know. C++ and C23 have a syntax
+ * for that; earlier C gets one more constant, which is not a value.
+ *
+ * 0 is not a value of an enum type, except that DIST_COLLECTIVE_NONE is 0. A field of an option struct accepts 0 and
+ * then has the default, which its comment states; a parameter of a function does not accept 0. No two types share a
+ * value, except with dist_dtype and dist_status, so that libdist refuses swapped arguments.
+ */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define DIST_INT32 : int32_t
+#define DIST_FORCE_INT32(prefix)
+#else
+#define DIST_INT32
+#define DIST_FORCE_INT32(prefix) prefix##_FORCE_INT32 = -2147483647 - 1
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -70,8 +88,7 @@ enum {
 /* ---- Elements -------------------------------------------------------------------------------------- */
 
 /** The element type of a tensor. 0 is not a type, so that a forgotten field is reported as an error. */
-typedef int32_t dist_dtype;
-enum {
+typedef enum dist_dtype DIST_INT32 {
   DIST_F16 = 1,  /* IEEE 754 binary16 */
   DIST_BF16 = 2, /* bfloat16: the upper half of a binary32 */
   DIST_F32 = 3,
@@ -85,178 +102,203 @@ enum {
   DIST_I64 = 11,
   DIST_U64 = 12,
   DIST_COMPLEX64 = 13, /* two F32: real, imaginary */
-  DIST_BOOL = 14       /* one byte: 0 is false, anything else is true; libdist writes 0 or 1 */
-};
+  DIST_BOOL = 14,      /* one byte: 0 is false, anything else is true; libdist writes 0 or 1 */
+  DIST_FORCE_INT32(DIST_DTYPE)
+} dist_dtype;
 
 /** The operator of a reduction. 0 is not an operator. */
-typedef int32_t dist_reduce_op;
-enum {
-  DIST_REDUCE_SUM = 1,
-  DIST_REDUCE_MEAN = 2,
-  DIST_REDUCE_MIN = 3,
-  DIST_REDUCE_MAX = 4,
-  DIST_REDUCE_PROD = 5,
-  DIST_REDUCE_USER = 6 /* the host's own operator: dist_collective_options.reduce_fn */
-};
+typedef enum dist_reduce_op DIST_INT32 {
+  DIST_REDUCE_SUM = 0x101,
+  DIST_REDUCE_MEAN = 0x102,
+  DIST_REDUCE_MIN = 0x103,
+  DIST_REDUCE_MAX = 0x104,
+  DIST_REDUCE_PROD = 0x105,
+  DIST_REDUCE_USER = 0x106, /* the host's own operator: dist_collective_options.reduce_fn */
+  DIST_FORCE_INT32(DIST_REDUCE)
+} dist_reduce_op;
 
 /* ---- Kinds ------------------------------------------------------------------------------------------- */
 
 /** The collective that an error is about; 0 = none. */
-enum {
+typedef enum dist_collective DIST_INT32 {
   DIST_COLLECTIVE_NONE = 0,
-  DIST_COLLECTIVE_ALL_REDUCE = 1,
-  DIST_COLLECTIVE_BROADCAST = 2,
-  DIST_COLLECTIVE_BARRIER = 3,
-  DIST_COLLECTIVE_MERGE_CALL = 4,
+  DIST_COLLECTIVE_ALL_REDUCE = 0x201,
+  DIST_COLLECTIVE_BROADCAST = 0x202,
+  DIST_COLLECTIVE_BARRIER = 0x203,
+  DIST_COLLECTIVE_MERGE_CALL = 0x204,
   /* the end of the replica function, where all replicas also wait for each other */
-  DIST_COLLECTIVE_RETURN = 5,
-  DIST_COLLECTIVE_REDUCE = 6,
-  DIST_COLLECTIVE_REDUCE_SCATTER = 7,
-  DIST_COLLECTIVE_ALL_GATHER = 8,
-  DIST_COLLECTIVE_GATHER = 9,
-  DIST_COLLECTIVE_SCATTER = 10,
-  DIST_COLLECTIVE_ALL_TO_ALL = 11,
-  DIST_COLLECTIVE_SCAN = 12,
-  DIST_COLLECTIVE_PERMUTE = 13,
-  DIST_COLLECTIVE_REDUCE_APPLY = 14,
-  DIST_COLLECTIVE_HALO_EXCHANGE = 15,
-  DIST_COLLECTIVE_RESHARD = 16
-};
+  DIST_COLLECTIVE_RETURN = 0x205,
+  DIST_COLLECTIVE_REDUCE = 0x206,
+  DIST_COLLECTIVE_REDUCE_SCATTER = 0x207,
+  DIST_COLLECTIVE_ALL_GATHER = 0x208,
+  DIST_COLLECTIVE_GATHER = 0x209,
+  DIST_COLLECTIVE_SCATTER = 0x20A,
+  DIST_COLLECTIVE_ALL_TO_ALL = 0x20B,
+  DIST_COLLECTIVE_SCAN = 0x20C,
+  DIST_COLLECTIVE_PERMUTE = 0x20D,
+  DIST_COLLECTIVE_REDUCE_APPLY = 0x20E,
+  DIST_COLLECTIVE_HALO_EXCHANGE = 0x20F,
+  DIST_COLLECTIVE_RESHARD = 0x210,
+  DIST_FORCE_INT32(DIST_COLLECTIVE)
+} dist_collective;
 
 /** The order of additions in a sum, which determines its bits. */
-enum {
-  DIST_NUMERICS_ORDERED = 0, /* added in the order of replica ids */
+typedef enum dist_numerics DIST_INT32 {
+  DIST_NUMERICS_DEFAULT = 0x300, /* as the strategy's options say; there it means ORDERED */
+  DIST_NUMERICS_ORDERED = 0x301, /* added in the order of replica ids */
   /* added exactly and rounded once: independent of the order and of how replicas share the terms */
-  DIST_NUMERICS_REPRODUCIBLE = 1,
+  DIST_NUMERICS_REPRODUCIBLE = 0x302,
   /* added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers */
-  DIST_NUMERICS_TREE = 2
-};
+  DIST_NUMERICS_TREE = 0x303,
+  DIST_FORCE_INT32(DIST_NUMERICS)
+} dist_numerics;
 
 /** The first term of a scan. */
-enum {
-  DIST_SCAN_INCLUSIVE = 0, /* the result of replica r includes its own contribution */
-  DIST_SCAN_EXCLUSIVE = 1  /* the result of replica r covers replicas 0 .. r-1 only */
-};
+typedef enum dist_scan_kind DIST_INT32 {
+  DIST_SCAN_INCLUSIVE = 0x400, /* the result of replica r includes its own contribution */
+  DIST_SCAN_EXCLUSIVE = 0x401, /* the result of replica r covers replicas 0 .. r-1 only */
+  DIST_FORCE_INT32(DIST_SCAN)
+} dist_scan_kind;
 
 /** The kind of a strategy, which determines where values and variables are placed. */
-enum {
-  DIST_STRATEGY_MIRRORED = 0,        /* R replicas; every variable has R equal copies */
-  DIST_STRATEGY_ONE_DEVICE = 1,      /* one replica, for programs that run on one or on many */
-  DIST_STRATEGY_DEFAULT = 2,         /* one replica; used by programs that do not choose a strategy */
-  DIST_STRATEGY_CENTRAL_STORAGE = 3, /* R replicas; every variable has one copy, which all replicas read */
+typedef enum dist_strategy_kind DIST_INT32 {
+  DIST_STRATEGY_MIRRORED = 0x500,   /* R replicas; every variable has R equal copies */
+  DIST_STRATEGY_ONE_DEVICE = 0x501, /* one replica, for programs that run on one or on many */
+  DIST_STRATEGY_DEFAULT = 0x502,    /* one replica; used by programs that do not choose a strategy */
+  DIST_STRATEGY_CENTRAL_STORAGE =
+      0x503, /* R replicas; every variable has one copy, which all replicas read */
   /* like MIRRORED; replicas consist of logical devices (TPUStrategy) */
-  DIST_STRATEGY_MESH = 4,
-  DIST_STRATEGY_MULTI_WORKER_MIRRORED = 5, /* like MIRRORED, with replicas in all workers of a cluster */
-  DIST_STRATEGY_PARAMETER_SERVER = 6       /* variables on servers; a coordinator runs closures on workers */
-};
+  DIST_STRATEGY_MESH = 0x504,
+  DIST_STRATEGY_MULTI_WORKER_MIRRORED = 0x505, /* like MIRRORED, with replicas in all workers of a cluster */
+  DIST_STRATEGY_PARAMETER_SERVER = 0x506, /* variables on servers; a coordinator runs closures on workers */
+  DIST_FORCE_INT32(DIST_STRATEGY)
+} dist_strategy_kind;
 
 /** The threads that run the replicas. */
-enum {
-  DIST_THREADS_CALLER = 0,  /* the caller of dist_run() is replica 0; the others are library threads */
-  DIST_THREADS_LIBRARY = 1, /* all replicas are library threads; the caller of dist_run() waits */
-  DIST_THREADS_HOST = 2     /* no library threads: host threads join with dist_replica_enter() */
-};
+typedef enum dist_threads DIST_INT32 {
+  DIST_THREADS_CALLER = 0x600,  /* the caller of dist_run() is replica 0; the others are library threads */
+  DIST_THREADS_LIBRARY = 0x601, /* all replicas are library threads; the caller of dist_run() waits */
+  DIST_THREADS_HOST = 0x602,    /* no library threads: host threads join with dist_replica_enter() */
+  DIST_FORCE_INT32(DIST_THREADS)
+} dist_threads;
 
 /**
  * The transport between workers that are separate processes; workers.h lists the environment variables for it.
  * Link modules have further values: dist/experimental/links.h.
  */
-enum {
+typedef enum dist_transport DIST_INT32 {
   /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named,
      workers of one machine and user exchange data through shared memory */
-  DIST_TRANSPORT_AUTO = 0,
-  DIST_TRANSPORT_NONE = 1, /* no transport: the first call that needs another worker fails with UNAVAILABLE */
-  DIST_TRANSPORT_GRPC = 2, /* over gRPC, between the addresses in the cluster, also within one machine */
-  DIST_TRANSPORT_GLOO = 3  /* control over gRPC, data over Gloo: not encrypted, on additional ports */
-};
+  DIST_TRANSPORT_AUTO = 0x700,
+  DIST_TRANSPORT_NONE =
+      0x701, /* no transport: the first call that needs another worker fails with UNAVAILABLE */
+  DIST_TRANSPORT_GRPC = 0x702, /* over gRPC, between the addresses in the cluster, also within one machine */
+  DIST_TRANSPORT_GLOO = 0x703, /* control over gRPC, data over Gloo: not encrypted, on additional ports */
+  DIST_FORCE_INT32(DIST_TRANSPORT)
+} dist_transport;
 
 /** The time at which workers re-form after some were lost or have joined: dist_strategy_reform(). */
-enum {
-  DIST_REFORM_EXPLICIT = 0,   /* when dist_strategy_reform() is called */
-  DIST_REFORM_AT_NEXT_RUN = 1 /* also at the start of a run, if it is due */
-};
+typedef enum dist_reform DIST_INT32 {
+  DIST_REFORM_EXPLICIT = 0x800,    /* when dist_strategy_reform() is called */
+  DIST_REFORM_AT_NEXT_RUN = 0x801, /* also at the start of a run, if it is due */
+  DIST_FORCE_INT32(DIST_REFORM)
+} dist_reform;
 
 /** The placement of library threads on CPUs. */
-enum {
-  DIST_PLACEMENT_FREE = 0, /* the operating system decides */
+typedef enum dist_placement DIST_INT32 {
+  DIST_PLACEMENT_FREE = 0x900, /* the operating system decides */
   /* each library thread is pinned to one CPU; the caller's thread is not moved. libdist picks, when the strategy is
      created, the CPUs with the fewest pinned library threads of this process; among those it prefers one per physical
      core, then neighbours, so strategies share CPUs only if there are too few. With a device assignment made from
      dist_topology_from_host(), the assignment names the CPUs instead: dist_topology_cpu_at() */
-  DIST_PLACEMENT_CORES = 1
-};
+  DIST_PLACEMENT_CORES = 0x901,
+  DIST_FORCE_INT32(DIST_PLACEMENT)
+} dist_placement;
 
 /** The kind of a value. */
-enum {
-  DIST_VALUE_TENSOR = 1,
-  DIST_VALUE_PER_REPLICA = 2, /* one value for each replica */
-  DIST_VALUE_MIRRORED = 3,    /* one value for each replica, all known to be equal */
-  DIST_VALUE_LIST = 4,
-  DIST_VALUE_DICT = 5, /* keys are text, sorted by their bytes */
-  DIST_VALUE_VARIABLE = 6,
-  DIST_VALUE_NONE = 7,  /* nothing; all such values count as the same value */
-  DIST_VALUE_TUPLE = 8, /* like a list, but the two kinds do not merge with each other */
-  DIST_VALUE_TEXT = 9,
-  DIST_VALUE_OBJECT = 10,         /* a host pointer, passed through */
-  DIST_VALUE_INDEXED_SLICES = 11, /* rows of a larger tensor: values, indices, dense shape */
-  DIST_VALUE_RAGGED = 12,         /* rows of different lengths: values, and one or more row splits */
-  DIST_VALUE_SPARSE = 13,         /* single elements of a tensor: indices, values, dense shape */
+typedef enum dist_value_kind DIST_INT32 {
+  DIST_VALUE_TENSOR = 0xA01,
+  DIST_VALUE_PER_REPLICA = 0xA02, /* one value for each replica */
+  DIST_VALUE_MIRRORED = 0xA03,    /* one value for each replica, all known to be equal */
+  DIST_VALUE_LIST = 0xA04,
+  DIST_VALUE_DICT = 0xA05, /* keys are text, sorted by their bytes */
+  DIST_VALUE_VARIABLE = 0xA06,
+  DIST_VALUE_NONE = 0xA07,  /* nothing; all such values count as the same value */
+  DIST_VALUE_TUPLE = 0xA08, /* like a list, but the two kinds do not merge with each other */
+  DIST_VALUE_TEXT = 0xA09,
+  DIST_VALUE_OBJECT = 0xA0A,         /* a host pointer, passed through */
+  DIST_VALUE_INDEXED_SLICES = 0xA0B, /* rows of a larger tensor: values, indices, dense shape */
+  DIST_VALUE_RAGGED = 0xA0C,         /* rows of different lengths: values, and one or more row splits */
+  DIST_VALUE_SPARSE = 0xA0D,         /* single elements of a tensor: indices, values, dense shape */
   /* a tensor, with the part of it that each logical device of a replica holds */
-  DIST_VALUE_SHARDED = 14
-};
+  DIST_VALUE_SHARDED = 0xA0E,
+  DIST_FORCE_INT32(DIST_VALUE)
+} dist_value_kind;
 
 /** The time at which the copies of a variable are combined (TensorFlow: VariableSynchronization). */
-enum {
-  DIST_SYNCHRONIZATION_AUTO = 0, /* the strategy decides: on writing */
-  DIST_SYNCHRONIZATION_NONE = 1,
+typedef enum dist_synchronization DIST_INT32 {
+  DIST_SYNCHRONIZATION_AUTO = 0xB00, /* the strategy decides: on writing */
+  DIST_SYNCHRONIZATION_NONE = 0xB01,
   /* an assignment inside replicas is aggregated, and all copies stay equal */
-  DIST_SYNCHRONIZATION_ON_WRITE = 2,
+  DIST_SYNCHRONIZATION_ON_WRITE = 0xB02,
   /* each replica writes its own copy; a read from outside aggregates the copies */
-  DIST_SYNCHRONIZATION_ON_READ = 3
-};
+  DIST_SYNCHRONIZATION_ON_READ = 0xB03,
+  DIST_FORCE_INT32(DIST_SYNCHRONIZATION)
+} dist_synchronization;
 
 /** The aggregation of the R values that replicas assign to a variable (TensorFlow: VariableAggregation). */
-enum {
-  DIST_AGGREGATION_NONE = 0, /* not combined: each replica writes its own copy */
-  DIST_AGGREGATION_SUM = 1,
-  DIST_AGGREGATION_MEAN = 2,
-  DIST_AGGREGATION_ONLY_FIRST_REPLICA = 3 /* all copies get replica 0's value */
-};
+typedef enum dist_aggregation DIST_INT32 {
+  DIST_AGGREGATION_NONE = 0xC00, /* not combined: each replica writes its own copy */
+  DIST_AGGREGATION_SUM = 0xC01,
+  DIST_AGGREGATION_MEAN = 0xC02,
+  DIST_AGGREGATION_ONLY_FIRST_REPLICA = 0xC03, /* all copies get replica 0's value */
+  DIST_FORCE_INT32(DIST_AGGREGATION)
+} dist_aggregation;
 
 /** The way in which an assignment changes a variable. */
-enum { DIST_ASSIGN = 1, DIST_ASSIGN_ADD = 2, DIST_ASSIGN_SUB = 3 };
+typedef enum dist_assign_op DIST_INT32 {
+  DIST_ASSIGN = 0xD01,
+  DIST_ASSIGN_ADD = 0xD02,
+  DIST_ASSIGN_SUB = 0xD03,
+  DIST_FORCE_INT32(DIST_ASSIGN)
+} dist_assign_op;
 
 /**
  * The collective implementation that a program asks for (TensorFlow: CommunicationImplementation). It does not change
  * the bits.
  */
-enum {
-  DIST_COMMUNICATION_AUTO = 0,
-  DIST_COMMUNICATION_RING = 1,
-  DIST_COMMUNICATION_NCCL = 2 /* accepted, but libdist uses its own implementation: devices are host CPUs */
-};
+typedef enum dist_communication DIST_INT32 {
+  DIST_COMMUNICATION_AUTO = 0xF00,
+  DIST_COMMUNICATION_RING = 0xF01,
+  DIST_COMMUNICATION_NCCL =
+      0xF02, /* accepted, but libdist uses its own implementation: devices are host CPUs */
+  DIST_FORCE_INT32(DIST_COMMUNICATION)
+} dist_communication;
 
 /** The number of pipelines that produce batches (TensorFlow: InputReplicationMode). */
-enum {
-  DIST_INPUT_PER_WORKER = 0, /* one pipeline; its elements are divided among the replicas */
-  DIST_INPUT_PER_REPLICA = 1 /* one pipeline per replica */
-};
+typedef enum dist_input_mode DIST_INT32 {
+  DIST_INPUT_PER_WORKER = 0x1100,  /* one pipeline; its elements are divided among the replicas */
+  DIST_INPUT_PER_REPLICA = 0x1101, /* one pipeline per replica */
+  DIST_FORCE_INT32(DIST_INPUT)
+} dist_input_mode;
 
 /** The way in which a dataset is divided among workers (TensorFlow: AutoShardPolicy). */
-enum {
-  DIST_SHARD_OFF = -1, /* every worker sees all elements */
-  DIST_SHARD_AUTO = 0, /* FILE if the source reads files, else DATA */
-  DIST_SHARD_FILE = 1, /* file i goes to worker i mod W */
-  DIST_SHARD_DATA = 2, /* element i goes to worker i mod W */
-  DIST_SHARD_HINT = 3  /* as the source requests with its shard_hint option */
-};
+typedef enum dist_shard_policy DIST_INT32 {
+  DIST_SHARD_AUTO = 0x1200, /* FILE if the source reads files, else DATA */
+  DIST_SHARD_FILE = 0x1201, /* file i goes to worker i mod W */
+  DIST_SHARD_DATA = 0x1202, /* element i goes to worker i mod W */
+  DIST_SHARD_HINT = 0x1203, /* as the source requests with its shard_hint option */
+  DIST_SHARD_OFF = 0x1204,  /* every worker sees all elements */
+  DIST_FORCE_INT32(DIST_SHARD)
+} dist_shard_policy;
 
 /** The order of replicas and their logical devices in a mesh (TensorFlow: DeviceOrderMode). */
-enum {
-  DIST_DEVICE_ORDER_AUTO = 0, /* rings if they fit, else blocks */
-  DIST_DEVICE_ORDER_RING = 1, /* each is a neighbour of the next; an error if that is impossible */
-  DIST_DEVICE_ORDER_MESH = 2  /* blocks */
-};
+typedef enum dist_device_order DIST_INT32 {
+  DIST_DEVICE_ORDER_AUTO = 0x1300, /* rings if they fit, else blocks */
+  DIST_DEVICE_ORDER_RING = 0x1301, /* each is a neighbour of the next; an error if that is impossible */
+  DIST_DEVICE_ORDER_MESH = 0x1302, /* blocks */
+  DIST_FORCE_INT32(DIST_DEVICE_ORDER)
+} dist_device_order;
 
 /**
  * The timeout that means "no limit". Timeouts are in nanoseconds and follow two rules. In an option struct, 0 selects
@@ -310,13 +352,18 @@ typedef struct dist_allocator {
 typedef void (*dist_release_fn)(void *user_data);
 
 /** The severity of a log line. */
-enum { DIST_LOG_ERROR = 1, DIST_LOG_WARNING = 2, DIST_LOG_INFO = 3 };
+typedef enum dist_log_level DIST_INT32 {
+  DIST_LOG_ERROR = 0x1401,
+  DIST_LOG_WARNING = 0x1402,
+  DIST_LOG_INFO = 0x1403,
+  DIST_FORCE_INT32(DIST_LOG)
+} dist_log_level;
 
 /**
  * Receives one complete UTF-8 line without a newline. Called from any thread; must not call libdist: functions that
  * return a status fail there with FAILED_PRECONDITION.
  */
-typedef void (*dist_log_fn)(int32_t level, const char *message, void *user_data);
+typedef void (*dist_log_fn)(dist_log_level level, const char *message, void *user_data);
 
 /**
  * Returns a time in nanoseconds that never decreases; the starting point is arbitrary. Called from any thread; must not
@@ -398,55 +445,77 @@ typedef struct dist_network dist_network;
 typedef struct dist_budget dist_budget;
 
 /** The operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]). */
-enum {
-  DIST_SCATTER_ADD = 1,
-  DIST_SCATTER_SUB = 2,
-  DIST_SCATTER_UPDATE = 3, /* the row is replaced; if an index occurs twice, the last one wins */
-  DIST_SCATTER_MUL = 4,
-  DIST_SCATTER_DIV = 5,
-  DIST_SCATTER_MIN = 6,
-  DIST_SCATTER_MAX = 7,
+typedef enum dist_scatter_op DIST_INT32 {
+  DIST_SCATTER_ADD = 0xE01,
+  DIST_SCATTER_SUB = 0xE02,
+  DIST_SCATTER_UPDATE = 0xE03, /* the row is replaced; if an index occurs twice, the last one wins */
+  DIST_SCATTER_MUL = 0xE04,
+  DIST_SCATTER_DIV = 0xE05,
+  DIST_SCATTER_MIN = 0xE06,
+  DIST_SCATTER_MAX = 0xE07,
   /* UPDATE below leading dimensions that indices, values and the variable share */
-  DIST_SCATTER_BATCH_UPDATE = 8
-};
+  DIST_SCATTER_BATCH_UPDATE = 0xE08,
+  DIST_FORCE_INT32(DIST_SCATTER)
+} dist_scatter_op;
 
 /** The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only HOST can change the bits. */
-enum {
-  DIST_CROSS_DEVICE_DEFAULT = 0,
-  DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE = 1, /* uses the host's operator, if one is set */
-  DIST_CROSS_DEVICE_HIERARCHICAL_COPY = 2,
-  DIST_CROSS_DEVICE_NCCL = 3,
-  DIST_CROSS_DEVICE_HOST = 5 /* the host's own functions */
-};
+typedef enum dist_cross_device_kind DIST_INT32 {
+  DIST_CROSS_DEVICE_DEFAULT = 0x1000,
+  DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE = 0x1001, /* uses the host's operator, if one is set */
+  DIST_CROSS_DEVICE_HIERARCHICAL_COPY = 0x1002,
+  DIST_CROSS_DEVICE_NCCL = 0x1003,
+  DIST_CROSS_DEVICE_HOST = 0x1005, /* the host's own functions */
+  DIST_FORCE_INT32(DIST_CROSS_DEVICE)
+} dist_cross_device_kind;
 
 /** The number that a metric computes over all updates of all replicas. */
-enum {
-  DIST_METRIC_SUM = 1,
-  DIST_METRIC_MEAN = 2,    /* weighted if weights are given */
-  DIST_METRIC_ACCURACY = 3 /* the fraction of predictions that equal their labels */
-};
+typedef enum dist_metric_kind DIST_INT32 {
+  DIST_METRIC_SUM = 0x1501,
+  DIST_METRIC_MEAN = 0x1502,     /* weighted if weights are given */
+  DIST_METRIC_ACCURACY = 0x1503, /* the fraction of predictions that equal their labels */
+  DIST_FORCE_INT32(DIST_METRIC)
+} dist_metric_kind;
 
 /** The way in which dist_reduce_apply() uses a reduced gradient. */
-enum {
-  DIST_APPLY_SGD = 1,     /* the built-in gradient descent, with momentum */
-  DIST_APPLY_CALLBACK = 2 /* the host's function */
-};
+typedef enum dist_apply_kind DIST_INT32 {
+  DIST_APPLY_SGD = 0x1601,      /* the built-in gradient descent, with momentum */
+  DIST_APPLY_CALLBACK = 0x1602, /* the host's function */
+  DIST_FORCE_INT32(DIST_APPLY)
+} dist_apply_kind;
 
 /** The way in which a tensor is distributed over the logical devices of a replica. */
-enum {
-  DIST_PARTITION_SPLIT = 0,    /* each device has one tile */
-  DIST_PARTITION_ASSIGN = 1,   /* one device has the whole tensor, the others have nothing */
-  DIST_PARTITION_REPLICATE = 2 /* each device has the whole tensor */
-};
+typedef enum dist_partition_kind DIST_INT32 {
+  DIST_PARTITION_SPLIT = 0x1700,     /* each device has one tile */
+  DIST_PARTITION_ASSIGN = 0x1701,    /* one device has the whole tensor, the others have nothing */
+  DIST_PARTITION_REPLICATE = 0x1702, /* each device has the whole tensor */
+  DIST_FORCE_INT32(DIST_PARTITION)
+} dist_partition_kind;
 
 /** The content of a halo beyond the edge of the whole tensor; the elements of that dimension are 0 .. n-1. */
-enum {
-  DIST_EDGE_ZERO = 0,    /* zeros */
-  DIST_EDGE_WRAP = 1,    /* from the other end: -1 is n-1 */
-  DIST_EDGE_CLAMP = 2,   /* the last element, repeated: -1 is 0 */
-  DIST_EDGE_REFLECT = 3, /* mirrored at the last element: -1 is 1 */
-  DIST_EDGE_NONE = 4     /* nothing: the result ends at the edge */
-};
+typedef enum dist_edge DIST_INT32 {
+  DIST_EDGE_ZERO = 0x1800,    /* zeros */
+  DIST_EDGE_WRAP = 0x1801,    /* from the other end: -1 is n-1 */
+  DIST_EDGE_CLAMP = 0x1802,   /* the last element, repeated: -1 is 0 */
+  DIST_EDGE_REFLECT = 0x1803, /* mirrored at the last element: -1 is 1 */
+  DIST_EDGE_NONE = 0x1804,    /* nothing: the result ends at the edge */
+  DIST_FORCE_INT32(DIST_EDGE)
+} dist_edge;
+
+/** The enum types whose values have names. */
+typedef enum dist_enum_domain DIST_INT32 {
+  DIST_ENUM_STATUS = 0x1901,    /* DIST_OK ...: "OK", "INVALID_ARGUMENT" */
+  DIST_ENUM_DTYPE = 0x1902,     /* DIST_F16 ...: "f16", as in error messages */
+  DIST_ENUM_REDUCE_OP = 0x1903, /* DIST_REDUCE_...: "SUM", "MEAN", and the other operators of collectives */
+  DIST_ENUM_VALUE_REDUCTION = 0x1904, /* "SUM", "MEAN": TensorFlow's ReduceOp, as dist_reduce() takes it */
+  DIST_ENUM_COLLECTIVE = 0x1905, /* DIST_COLLECTIVE_... except NONE: "all_reduce", as in error messages */
+  DIST_ENUM_SYNCHRONIZATION = 0x1906, /* DIST_SYNCHRONIZATION_...: "ON_READ" */
+  DIST_ENUM_AGGREGATION = 0x1907,     /* DIST_AGGREGATION_...: "ONLY_FIRST_REPLICA" */
+  DIST_ENUM_COMMUNICATION = 0x1908,   /* DIST_COMMUNICATION_...: "RING" */
+  DIST_ENUM_CROSS_DEVICE = 0x1909,    /* DIST_CROSS_DEVICE_...: "HIERARCHICAL_COPY" */
+  DIST_ENUM_INPUT_MODE = 0x190A,      /* DIST_INPUT_...: "PER_WORKER" */
+  DIST_ENUM_SHARD_POLICY = 0x190B,    /* DIST_SHARD_...: "AUTO" */
+  DIST_FORCE_INT32(DIST_ENUM)
+} dist_enum_domain;
 
 /** The task index that means "not set". */
 enum { DIST_TASK_UNSET = -2147483648 };

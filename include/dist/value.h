@@ -12,7 +12,7 @@
  *     dist_value_release(x);
  *
  * A value is a tensor, a list, tuple or dictionary of values, a variable, or one value for each replica.
- * dist_value_kind() tells which; dist_value_size() and dist_value_item() access the items.
+ * dist_value_kind_of() tells which; dist_value_size() and dist_value_item() access the items.
  */
 #ifndef DIST_VALUE_H
 #define DIST_VALUE_H
@@ -175,8 +175,8 @@ DIST_API dist_value *dist_value_retain(dist_value *value);
  */
 DIST_API void dist_value_release(dist_value *value);
 
-/** Returns the kind of a value, a DIST_VALUE_... constant; 0 for NULL. */
-DIST_API int32_t dist_value_kind(const dist_value *value);
+/** Returns the kind of a value; 0 for NULL. */
+DIST_API dist_value_kind dist_value_kind_of(const dist_value *value);
 
 /**
  * Returns the number of items: components, list, tuple or dictionary entries, or parts of a composite; 0 for other
@@ -259,7 +259,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_wrap_object(dist_strategy *strate
  *                              message names the part.
  *          RESOURCE_EXHAUSTED  out of memory.
  */
-DIST_API DIST_NODISCARD dist_status dist_value_create_composite(dist_strategy *strategy, int32_t kind,
+DIST_API DIST_NODISCARD dist_status dist_value_create_composite(dist_strategy *strategy, dist_value_kind kind,
                                                                 dist_value *const *parts, size_t n,
                                                                 dist_value **out_value);
 

@@ -36,15 +36,15 @@ typedef dist_status (*dist_initial_fn)(dist_strategy *strategy, dist_value **out
 
 typedef struct dist_variable_options {
   uint32_t struct_size;
-  int32_t aggregation;        /* DIST_AGGREGATION_... */
-  const char *name;           /* NULL = "Variable" */
-  int32_t synchronization;    /* DIST_SYNCHRONIZATION_... */
-  int32_t trainable;          /* 1 = yes, -1 = no, 0 = yes unless it is synchronized on reading */
-  dist_initial_fn initial_fn; /* replaces the initial tensor; called once, on the calling thread */
+  dist_aggregation aggregation;         /* 0 = DIST_AGGREGATION_NONE */
+  const char *name;                     /* NULL = "Variable" */
+  dist_synchronization synchronization; /* 0 = DIST_SYNCHRONIZATION_AUTO */
+  int32_t trainable;                    /* 1 = yes, -1 = no, 0 = yes unless it is synchronized on reading */
+  dist_initial_fn initial_fn;           /* replaces the initial tensor; called once, on the calling thread */
   void *initial_user_data;
 } dist_variable_options;
 #define DIST_VARIABLE_OPTIONS_INIT \
-  { sizeof(dist_variable_options), 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_variable_options), DIST_AGGREGATION_NONE, 0, DIST_SYNCHRONIZATION_AUTO, 0, 0, 0 }
 
 /** Fills a dist_variable_options with default values, like dist_strategy_options_init(). */
 DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_t struct_size_bytes);
@@ -151,7 +151,7 @@ DIST_API DIST_NODISCARD dist_status dist_variable_read(dist_strategy *strategy, 
  *          FAILED_PRECONDITION  called inside a replica function, or the variable belongs to another strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_assign(dist_strategy *strategy, dist_variable *variable,
-                                                         int32_t how, dist_value *value);
+                                                         dist_assign_op how, dist_value *value);
 
 /**
  * Reads this replica's copy of a variable, as a new tensor. dist_variable_component() returns a view instead.
@@ -188,7 +188,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_read(dist_replica *replica, dis
  *          FAILED_PRECONDITION  the variable belongs to another strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, dist_variable *variable,
-                                                        int32_t how, const dist_tensor *value,
+                                                        dist_assign_op how, const dist_tensor *value,
                                                         const dist_collective_options *options);
 
 /**
@@ -218,13 +218,12 @@ DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica,
 DIST_API const char *dist_variable_class(const dist_variable *variable);
 
 /**
- * Returns the variable's DIST_SYNCHRONIZATION_...; -1 for NULL. AUTO has been replaced by the strategy's choice, if it
- * had one.
+ * Returns a variable's synchronization; 0 for NULL. AUTO has been replaced by the strategy's choice, if it had one.
  */
-DIST_API int32_t dist_variable_synchronization(const dist_variable *variable);
+DIST_API dist_synchronization dist_variable_synchronization(const dist_variable *variable);
 
-/** Returns the variable's DIST_AGGREGATION_...; -1 for NULL. */
-DIST_API int32_t dist_variable_aggregation(const dist_variable *variable);
+/** Returns a variable's aggregation; 0 for NULL. */
+DIST_API dist_aggregation dist_variable_aggregation(const dist_variable *variable);
 
 /** Returns 1 if the variable is trainable, else 0; 0 for NULL. libdist itself does not use this flag. */
 DIST_API int32_t dist_variable_trainable(const dist_variable *variable);
@@ -269,7 +268,7 @@ DIST_API DIST_NODISCARD dist_status dist_variable_device(const dist_strategy *st
  *          FAILED_PRECONDITION  called inside a replica function, or the variable belongs to another strategy.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strategy, dist_variable *variable,
-                                                          int32_t how, dist_value *slices);
+                                                          dist_scatter_op how, dist_value *slices);
 
 /**
  * Assigns a value to a variable inside replicas, like dist_replica_assign(). As in TensorFlow, the identity of the
@@ -283,7 +282,7 @@ DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strateg
  * Errors   Same as dist_replica_assign().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_assign_value(dist_replica *replica, dist_variable *variable,
-                                                              int32_t how, dist_value *value,
+                                                              dist_assign_op how, dist_value *value,
                                                               const dist_collective_options *options);
 
 /**
@@ -304,7 +303,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign_value(dist_replica *repl
  * Errors   The errors of dist_variable_scatter() and dist_merge_call().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_scatter(dist_replica *replica, dist_variable *variable,
-                                                         int32_t how, dist_value *slices,
+                                                         dist_scatter_op how, dist_value *slices,
                                                          const dist_collective_options *options);
 
 #ifdef __cplusplus

@@ -96,7 +96,7 @@ static inline dist_strategy *strategy_of(int32_t num_replicas, int32_t threads) 
 
 static inline const char *threads_name(int32_t threads) {
   static const char *const names[] = {"CALLER", "LIBRARY", "HOST"};
-  return names[threads];
+  return names[threads - DIST_THREADS_CALLER];
 }
 
 /* ---- A run on any kind of thread ---- */

@@ -129,8 +129,10 @@ static inline void share_memory(exchange *e, const recipe *given, size_t t, uint
 static inline void make_exchange(exchange *e, const recipe *given) {
   uint64_t seed = given->seed * 0x9E3779B97F4A7C15u + 1;
   memset(e, 0, sizeof *e);
-  e->collective = given->collective, e->op = given->op, e->root = given->root, e->kind = given->kind;
-  e->numerics = given->numerics, e->axis = given->axis, e->members = given->members, e->n = given->n;
+  e->collective = given->collective, e->op = given->op, e->root = given->root;
+  e->kind = given->kind == 0 ? DIST_SCAN_INCLUSIVE : given->kind;
+  e->numerics = given->numerics == 0 ? DIST_NUMERICS_ORDERED : given->numerics, e->axis = given->axis,
+  e->members = given->members, e->n = given->n;
   e->weighted = given->weighted;
   int64_t in_sizes[MEMBERS], out_sizes[MEMBERS];
   size_parts(e, given, &seed, in_sizes, out_sizes);
@@ -168,7 +170,7 @@ static inline int one_in(uint64_t *seed, uint64_t n) { return draw_of(seed, n) =
 
 /* What belongs to reductions: an operator that all dtypes have, contributions, weights, numerics. */
 static inline void draw_reduction(recipe *given, uint64_t *seed) {
-  given->op = (dist_reduce_op)(1 + draw_of(seed, LAST_REDUCE));
+  given->op = DIST_REDUCE_SUM + (dist_reduce_op)draw_of(seed, DIST_REDUCE_USER - DIST_REDUCE_SUM + 1);
   const int scan = given->collective == DIST_COLLECTIVE_SCAN;
   if (scan && given->op == DIST_REDUCE_MEAN) given->op = DIST_REDUCE_PROD;
   int real = 1;
@@ -180,7 +182,7 @@ static inline void draw_reduction(recipe *given, uint64_t *seed) {
   given->weighted = given->op == DIST_REDUCE_MEAN && one_in(seed, 2);
   const int sums = given->op == DIST_REDUCE_SUM || given->op == DIST_REDUCE_MEAN;
   if (sums && real && given->n > 0 && !scan && one_in(seed, 3)) given->numerics = DIST_NUMERICS_REPRODUCIBLE;
-  if (given->numerics == DIST_NUMERICS_ORDERED && one_in(seed, 3)) given->numerics = DIST_NUMERICS_TREE;
+  if (given->numerics != DIST_NUMERICS_REPRODUCIBLE && one_in(seed, 3)) given->numerics = DIST_NUMERICS_TREE;
 }
 
 /* A recipe of any collective. */
@@ -188,7 +190,7 @@ static inline recipe draw_recipe(int32_t members, uint64_t *seed) {
   recipe given = {.members = members, .n = draw_of(seed, TENSORS + 1)};
   given.collective = exchanged[draw_of(seed, COUNT_OF(exchanged))];
   given.root = (int32_t)draw_of(seed, (uint64_t)members);
-  given.kind = (int32_t)draw_of(seed, 2);
+  given.kind = DIST_SCAN_INCLUSIVE + (int32_t)draw_of(seed, 2);
   given.ndim = 1 + (int32_t)draw_of(seed, DIMS);
   given.axis = (int32_t)draw_of(seed, 2 * (uint64_t)given.ndim) - given.ndim;
   given.most = one_in(seed, 12) ? (given.ndim < 3 ? 180 : 14) : (int64_t)(1 + draw_of(seed, 6));

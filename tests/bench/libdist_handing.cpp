@@ -38,7 +38,7 @@ class Hand final : public InReplicas {
 
 class SumContributions final : public InReplicas {
  public:
-  SumContributions(const Strategy& strategy, Exchanged& data, int32_t numerics)
+  SumContributions(const Strategy& strategy, Exchanged& data, dist_numerics numerics)
       : InReplicas(strategy, &data, numerics == DIST_NUMERICS_ORDERED ? "libdist, ordered" : "libdist"),
         tensors_(data),
         numerics_(numerics) {}
@@ -61,7 +61,7 @@ class SumContributions final : public InReplicas {
 
  private:
   Exchanged& tensors_;
-  int32_t numerics_;
+  dist_numerics numerics_;
 };
 
 }  // namespace
@@ -69,7 +69,7 @@ class SumContributions final : public InReplicas {
 std::unique_ptr<Side> libdist_handing(const Strategy& strategy, Handing handing, Exchanged& data) {
   return std::make_unique<Hand>(strategy, handing, data);
 }
-std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, int32_t numerics) {
+std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, dist_numerics numerics) {
   return std::make_unique<SumContributions>(strategy, data, numerics);
 }
 

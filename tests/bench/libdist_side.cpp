@@ -108,7 +108,7 @@ class Idle final : public Side {
 
 }  // namespace
 
-Strategy::Strategy(int replicas, int32_t threads) : threads_(threads) {
+Strategy::Strategy(int replicas, dist_threads threads) : threads_(threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = replicas;
   options.threads = threads;

@@ -51,7 +51,7 @@ double ratio_of(Unit unit, double libdist_us, double other_us, double scale) {
 
 }  // namespace
 
-const Strategy& Runner::strategy(int replicas, int32_t threads) {
+const Strategy& Runner::strategy(int replicas, dist_threads threads) {
   std::unique_ptr<Strategy>& strategy = strategies_[{replicas, threads}];
   if (!strategy) strategy = std::make_unique<Strategy>(replicas, threads);
   return *strategy;

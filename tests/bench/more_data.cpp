@@ -163,7 +163,7 @@ std::vector<float> pairwise(const std::vector<Exchanged::Buffers>& buffers, size
 }  // namespace
 
 std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contributions, int exponents,
-                                          int32_t numerics) {
+                                          dist_numerics numerics) {
   // A sum of these in units of 2^-72 fits 128 bits, and a conversion from there rounds once.
   __extension__ using Wide = __int128;
   constexpr int kUnit = 72;

@@ -75,7 +75,7 @@ class Exchanged final : public Checked {
 // `contributions` tensors a replica, the pieces of its input, of values normal * 2^uniform(-exponents,
 // exponents); the sum is what DIST_NUMERICS_... `numerics` give: TREE of powers of two alone.
 std::unique_ptr<Exchanged> wide_range_sum(size_t count, int replicas, int contributions, int exponents,
-                                          int32_t numerics);
+                                          dist_numerics numerics);
 
 // Collectives beside all_reduce. `bytes` is what a replica has where it has most.
 enum class Handing { kAllGather, kReduceScatter, kBroadcast, kAllToAll, kScatter, kScan };

@@ -117,12 +117,12 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
         }
       }
     }
-    for (const Pace pace : {Pace::kHot, Pace::kPaused}) rows.push_back({kBarrier, r, pace, 0, 0, {}});
+    for (const Pace pace : {Pace::kHot, Pace::kPaused}) rows.push_back({kBarrier, r, pace, {}, 0, {}});
     for (const Pace pace : {Pace::kHot, Pace::kPaused, Pace::kAsleep}) {
-      rows.push_back({kRun, r, pace, 0, 0, {}});
+      rows.push_back({kRun, r, pace, {}, 0, {}});
       rows.push_back({.operation = kRun, .replicas = r, .pace = pace, .caller_waits = true});
     }
-    rows.push_back({kIdle, r, Pace::kPaused, 0, 0, {}});
+    rows.push_back({kIdle, r, Pace::kPaused, {}, 0, {}});
     append_more_rows(settings, r, rows);
     if (!settings.bindings.empty()) append_binding_rows(r, rows);
   }

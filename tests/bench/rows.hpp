@@ -66,9 +66,9 @@ struct RowSpec {
   Growth growth{};                   // kGrowth
   size_t tensors = 0;                // kList without a network: so many, of `bytes` together
   int exponents = 0;                 // kWideSum: values are spread over 2^-exponents to 2^exponents
-  int32_t numerics = DIST_NUMERICS_REPRODUCIBLE;  // kWideSum
-  Threads bindings = Threads::kNone;              // from C beside other languages, and nothing else
-  bool caller_waits = false;                      // kRun: all replicas are library threads
+  dist_numerics numerics = DIST_NUMERICS_REPRODUCIBLE;  // kWideSum
+  Threads bindings = Threads::kNone;                    // from C beside other languages, and nothing else
+  bool caller_waits = false;                            // kRun: all replicas are library threads
 
   std::string name() const;
 };
@@ -156,7 +156,7 @@ class Runner {
   void compare(const Row& row, RowResult& result) const;
   int most_iterations(const Row& row) const;
   Plan plan_for(const Row& row, Side& side) const;
-  const Strategy& strategy(int replicas, int32_t threads = DIST_THREADS_CALLER);
+  const Strategy& strategy(int replicas, dist_threads threads = DIST_THREADS_CALLER);
 
   Settings settings_;
   Peers peers_, bindings_;

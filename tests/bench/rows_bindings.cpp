@@ -22,12 +22,12 @@ void append_binding_rows(int replicas, std::vector<RowSpec>& rows) {
         rows.emplace_back(RowSpec{operation, replicas, Pace::kHot, dtype, bytes, Layout::kInPlace});
     row.bindings = threads;
   };
-  add(Threads::kLibrary, Operation::kRun, 0, 0);
+  add(Threads::kLibrary, Operation::kRun, {}, 0);
   for (const Threads threads : {Threads::kLibrary, Threads::kHost}) {
     for (const size_t bytes : {sizeof(float), kKiB, kMiB}) {
       add(threads, Operation::kAllReduce, DIST_F32, bytes);
     }
-    add(threads, Operation::kBarrier, 0, 0);
+    add(threads, Operation::kBarrier, {}, 0);
   }
 }
 

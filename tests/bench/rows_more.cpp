@@ -103,7 +103,7 @@ void Runner::add_step(Row& row) {
 
 void Runner::add_wide_sum(Row& row) {
   const RowSpec& spec = row.spec;
-  const auto add = [&](int32_t numerics) {
+  const auto add = [&](dist_numerics numerics) {
     Exchanged& data = row.own(wide_range_sum(spec.bytes / sizeof(float), spec.replicas,
                                              kContributions / spec.replicas, spec.exponents, numerics));
     return row.add(libdist_sum(strategy(spec.replicas), data, numerics));

@@ -22,7 +22,7 @@ struct CpuPair {
 // in between.
 class Strategy {
  public:
-  explicit Strategy(int replicas, int32_t threads = DIST_THREADS_CALLER);
+  explicit Strategy(int replicas, dist_threads threads = DIST_THREADS_CALLER);
   ~Strategy();
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
@@ -35,7 +35,7 @@ class Strategy {
 
  private:
   dist_strategy* strategy_ = nullptr;
-  int32_t threads_;
+  dist_threads threads_;
   std::vector<dist_group*> groups_;
 };
 
@@ -70,7 +70,7 @@ int64_t rounds_as_long_as(const Strategy& strategy, Side& exchange);
 
 // Other collectives, and a sum of several contributions a replica (libdist_handing.cpp).
 std::unique_ptr<Side> libdist_handing(const Strategy& strategy, Handing handing, Exchanged& data);
-std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, int32_t numerics);
+std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, dist_numerics numerics);
 
 // ---- What a good programmer would write with std::thread and loops (peers_naive.cpp) ----
 

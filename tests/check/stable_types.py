@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-TYPES = ("structs", "callbacks", "handles", "aliases")
+TYPES = ("structs", "callbacks", "handles", "aliases", "enums")
 
 
 def types_in(declared: dict):
@@ -40,7 +40,7 @@ def main(api: Path) -> int:
         f"{one['file']}:{one['line']}: no stable function uses {one['name']}"
         for kind in TYPES
         for one in found[kind]
-        if not one["experimental"] and one["name"] not in names
+        if not one["experimental"] and one["name"] and one["name"] not in names
     ]
     print(*wrong, sep="\n")
     return 1 if wrong or not names else 0

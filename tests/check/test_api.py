@@ -63,6 +63,8 @@ def as_c(found):
     for one in found["handles"]:
         yield f"struct {one['name']};"
     for enum in found["enums"]:
+        if enum["name"]:
+            yield f"static_assert(sizeof({enum['name']}) == sizeof(int32_t), \"\");"
         for constant in enum["constants"]:
             yield f"static_assert({constant['name']} == {constant['value']}, \"\");"
     for struct in found["structs"]:

@@ -82,9 +82,9 @@ const char* form_name(Form form) {
   return names[static_cast<int>(form)];
 }
 
-const char* threads_name(int32_t threads) {
+const char* threads_name(dist_threads threads) {
   static const char* const names[] = {"CALLER", "LIBRARY", "HOST"};
-  return names[threads];
+  return names[threads - DIST_THREADS_CALLER];
 }
 
 // @every collective but NONE, RETURN, REDUCE_APPLY: as of kCollectives
@@ -148,7 +148,7 @@ std::vector<Cell> all_of(Fault fault) {
   std::vector<Cell> cells;
   Cell cell;
   cell.fault = fault;
-  for (cell.threads = 0; cell.threads < 3; ++cell.threads)
+  for (const dist_threads threads : {DIST_THREADS_CALLER, DIST_THREADS_LIBRARY, DIST_THREADS_HOST})
     for (const int members : kMembers)
       for (const int32_t collective : kCollectives)
         for (int form = 0; form < kForms; ++form)
@@ -156,7 +156,8 @@ std::vector<Cell> all_of(Fault fault) {
             for (int variant = 0; variant < 4; ++variant)
               for (const int guilty : positions(members))
                 for (int part_of = -1; part_of < kReplicasOfDevices; ++part_of) {
-                  cell.members = members, cell.collective = collective, cell.guilty = guilty;
+                  cell.threads = threads, cell.members = members, cell.collective = collective;
+                  cell.guilty = guilty;
                   cell.form = static_cast<Form>(form), cell.size = static_cast<Size>(size);
                   cell.order = variant % 2 == 0 ? Order::kPeersFirst : Order::kRace;
                   cell.grouped = variant >= 2;

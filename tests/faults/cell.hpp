@@ -72,7 +72,7 @@ struct Cell {
   Form form = Form::kBlocking;
   int members = 2;
   int guilty = 0;
-  int32_t threads = DIST_THREADS_CALLER;
+  dist_threads threads = DIST_THREADS_CALLER;
   Size size = Size::kSmall;
   Order order = Order::kPeersFirst;
   bool grouped = false;  // in a group of all members, rather than among all
@@ -101,7 +101,7 @@ struct Cell {
 
 const char* fault_name(Fault fault);
 const char* form_name(Form form);
-const char* threads_name(int32_t threads);
+const char* threads_name(dist_threads threads);
 const char* collective_name(int32_t collective);
 // Whether it is one that logical devices play.
 bool among_devices(int32_t collective);

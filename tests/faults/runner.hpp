@@ -11,7 +11,7 @@ namespace faults {
 
 class Runner {
  public:
-  Runner(dist_strategy* strategy, int32_t threads, dist_replica_fn fn, void* user_data)
+  Runner(dist_strategy* strategy, dist_threads threads, dist_replica_fn fn, void* user_data)
       : strategy_(strategy), threads_(threads), fn_(fn), user_data_(user_data) {}
 
   // `caller_ends`: the thread that calls dist_run() ends inside it.
@@ -31,7 +31,7 @@ class Runner {
   void enter_all();
 
   dist_strategy* const strategy_;
-  const int32_t threads_;
+  const dist_threads threads_;
   const dist_replica_fn fn_;
   void* const user_data_;
   dist_status status_ = DIST_OK;

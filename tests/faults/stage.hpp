@@ -32,7 +32,7 @@ class Stage {
   };
   Set make(dist_clock_fn clock) const;
 
-  const int32_t threads_;
+  const dist_threads threads_;
   const int members_;
   const bool devices_;
   const Set plain_;

@@ -122,7 +122,7 @@ dist_status Step::exchange_halos(const dist_collective_options& options) {
   halo.parts = take_pair<int64_t>(beside ? 1 : members, beside ? members : 1);
   halo.low = take_pair<int64_t>(1, 1);
   halo.high = take_pair<int64_t>(1, 1);
-  halo.edges = take_pair<int32_t>(DIST_EDGE_WRAP, DIST_EDGE_ZERO);
+  halo.edges = take_pair<dist_edge>(DIST_EDGE_WRAP, DIST_EDGE_ZERO);
   return dist_halo_exchange(replica_, in_, &halo, out_, &options);
 }
 

@@ -65,7 +65,8 @@ std::vector<WorkerCell> worker_cells_of(WorkerFault fault, bool whole, uint64_t 
             for (const int32_t collective : kCollectives)
               for (int size = 0; size < kSizes; ++size)
                 for (const Form form : {Form::kBlocking, Form::kAsynchronous, Form::kPlanned})
-                  for (cell.threads = 0; cell.threads < DIST_THREADS_HOST; ++cell.threads) {
+                  for (const dist_threads threads : {DIST_THREADS_CALLER, DIST_THREADS_LIBRARY}) {
+                    cell.threads = threads;
                     cell.when = static_cast<When>(when), cell.size = static_cast<Size>(size);
                     cell.collective = collective, cell.form = form;
                     if (means_something(cell)) cells.push_back(cell);

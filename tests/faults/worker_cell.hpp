@@ -52,7 +52,7 @@ struct WorkerCell {
   int replicas = 1;  // of each worker
   int guilty = 0;    // the worker
   int local = 0;     // its replica; -1: all of them
-  int32_t threads = DIST_THREADS_CALLER;
+  dist_threads threads = DIST_THREADS_CALLER;
   Size size = Size::kSmall;
   Form form = Form::kBlocking;  // or kAsynchronous, kPlanned
   bool checked = false;         // a blocking sum that is looked at follows each collective

@@ -34,7 +34,7 @@ class Cluster {
   }
 
  private:
-  const int32_t threads_;
+  const dist_threads threads_;
   const int workers_;
   const int replicas_;
   const bool timed_;

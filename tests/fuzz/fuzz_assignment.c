@@ -114,7 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint8_t flags = take(&in);
   take_sizes(&in, mesh, shape);
   take_sizes(&in, mesh, stride);
-  const int32_t replicas = flags & 1 ? take(&in) : take_int(&in), order = take_below(&in, 4);
+  const int32_t replicas = flags & 1 ? take(&in) : take_int(&in),
+                order = DIST_DEVICE_ORDER_AUTO + take_below(&in, 4);
   const size_t rank = flags & 2 ? 4 : flags & 4 ? take_below(&in, 7) : 4;
   dist_status status =
       dist_device_assignment_build(topology, flags & 8 ? NULL : shape, flags & 16 ? stride : NULL,

@@ -19,7 +19,7 @@ typedef struct stage {
 /* Made when first needed, and used by all inputs: what an input leaves behind, the next one meets. */
 static stage* stage_for(const program* p) {
   static stage stages[REPLICAS + 1][3];
-  stage* s = &stages[p->replicas][p->threads];
+  stage* s = &stages[p->replicas][p->threads - DIST_THREADS_CALLER];
   if (s->strategy != NULL) return s;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = p->replicas;

@@ -8,6 +8,7 @@
 #include "tests/abi/common.h"
 #include "tests/fuzz/bytes.h"
 
+enum { FIRST = 64 };
 enum { LONGEST_TAIL = 40, MOST_REPLICAS = 4, MOST_EVENTS = 3000 };
 
 static dist_strategy* strategy;
@@ -19,7 +20,7 @@ typedef struct given {
 } given;
 
 /* A struct of `known` bytes, cut or with a tail. `fields` are offsets and widths of numbers, up to a width of
- * 0. */
+ * 0. The width of an enum also has its first constant, from which small numbers count. */
 static given decode(bytes* in, size_t known, const size_t* fields) {
   given g = {0};
   const uint8_t how = take(in);
@@ -28,8 +29,10 @@ static given decode(bytes* in, size_t known, const size_t* fields) {
   g.memory = calloc(1, room);
   assert_non_null(g.memory);
   for (; fields[1] != 0; fields += 2) {
-    const int64_t number = take_hostile(in); /* little-endian */
-    const size_t bytes = fields[1] < sizeof number ? fields[1] : sizeof number;
+    const size_t width = fields[1] % FIRST;
+    int64_t number = take_hostile(in); /* little-endian */
+    if (number >= 0 && number < 16) number += (int64_t)(fields[1] / FIRST);
+    const size_t bytes = width < sizeof number ? width : sizeof number;
     if (fields[0] + bytes <= room) memcpy((char*)g.memory + fields[0], &number, bytes);
   }
   memcpy(g.memory, &g.size, sizeof g.size);
@@ -44,6 +47,7 @@ static given decode(bytes* in, size_t known, const size_t* fields) {
 }
 
 #define FIELD(type, name) offsetof(type, name), sizeof(((type*)0)->name)
+#define ENUM(type, name, first) offsetof(type, name), sizeof(int32_t) + FIRST*(size_t)first
 #define DECODE(in, type, ...) decode(in, sizeof(type), (const size_t[]){__VA_ARGS__, 0, 0})
 
 static void check(const given* g, dist_status status) {
@@ -63,11 +67,12 @@ static void limit(const given* g, size_t at, int32_t most, int32_t legal) {
 }
 
 static given create_strategy(bytes* in) {
-  given g = DECODE(in, dist_strategy_options, FIELD(dist_strategy_options, kind),
-                   FIELD(dist_strategy_options, threads), FIELD(dist_strategy_options, reserved),
-                   FIELD(dist_strategy_options, timeout_ns), FIELD(dist_strategy_options, num_replicas),
-                   FIELD(dist_strategy_options, numerics));
-  given cpu = DECODE(in, dist_cpu_options, FIELD(dist_cpu_options, placement),
+  given g = DECODE(in, dist_strategy_options, ENUM(dist_strategy_options, kind, DIST_STRATEGY_MIRRORED),
+                   ENUM(dist_strategy_options, threads, DIST_THREADS_CALLER),
+                   FIELD(dist_strategy_options, reserved), FIELD(dist_strategy_options, timeout_ns),
+                   FIELD(dist_strategy_options, num_replicas),
+                   ENUM(dist_strategy_options, numerics, DIST_NUMERICS_DEFAULT));
+  given cpu = DECODE(in, dist_cpu_options, ENUM(dist_cpu_options, placement, DIST_PLACEMENT_FREE),
                      FIELD(dist_cpu_options, move_host_threads), FIELD(dist_cpu_options, reserved));
   given host = DECODE(in, dist_host_options, FIELD(dist_host_options, helper_threads),
                       FIELD(dist_host_options, recorded_events), FIELD(dist_host_options, late_destroys));
@@ -91,8 +96,9 @@ static given create_strategy(bytes* in) {
 }
 
 static given create_variable(bytes* in) {
-  given g = DECODE(in, dist_variable_options, FIELD(dist_variable_options, aggregation),
-                   FIELD(dist_variable_options, synchronization), FIELD(dist_variable_options, trainable));
+  given g = DECODE(in, dist_variable_options, ENUM(dist_variable_options, aggregation, DIST_AGGREGATION_NONE),
+                   ENUM(dist_variable_options, synchronization, DIST_SYNCHRONIZATION_AUTO),
+                   FIELD(dist_variable_options, trainable));
   float number = 1;
   const dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
   dist_variable* variable = NULL;
@@ -105,10 +111,11 @@ static given create_dataset(bytes* in) {
   given g = DECODE(in, dist_dataset_options, FIELD(dist_dataset_options, drop_remainder),
                    FIELD(dist_dataset_options, global_batch_size), FIELD(dist_dataset_options, shuffle),
                    FIELD(dist_dataset_options, prefetch), FIELD(dist_dataset_options, seed),
-                   FIELD(dist_dataset_options, shard_policy), FIELD(dist_dataset_options, num_workers),
-                   FIELD(dist_dataset_options, worker_index), FIELD(dist_dataset_options, worker_batches),
-                   FIELD(dist_dataset_options, shard_hint), FIELD(dist_dataset_options, interleave),
-                   FIELD(dist_dataset_options, static_shapes), FIELD(dist_dataset_options, replication_mode),
+                   ENUM(dist_dataset_options, shard_policy, DIST_SHARD_AUTO),
+                   FIELD(dist_dataset_options, num_workers), FIELD(dist_dataset_options, worker_index),
+                   FIELD(dist_dataset_options, worker_batches), FIELD(dist_dataset_options, shard_hint),
+                   FIELD(dist_dataset_options, interleave), FIELD(dist_dataset_options, static_shapes),
+                   ENUM(dist_dataset_options, replication_mode, DIST_INPUT_PER_WORKER),
                    FIELD(dist_dataset_options, num_batch_sizes), FIELD(dist_dataset_options, as_one_process),
                    FIELD(dist_dataset_options, reserved));
   float rows[6] = {0};
@@ -176,10 +183,11 @@ static given collective_with(bytes* in, int fused) {
   memset(&c, 0, sizeof c);
   c.fused = fused;
   for (int r = 0; r < 2; r++) {
-    c.options[r] = DECODE(in, dist_collective_options, FIELD(dist_collective_options, numerics),
-                          FIELD(dist_collective_options, axis), FIELD(dist_collective_options, planned),
-                          FIELD(dist_collective_options, bytes_per_pack));
-    c.apply[r] = DECODE(in, dist_apply_options, FIELD(dist_apply_options, kind),
+    c.options[r] =
+        DECODE(in, dist_collective_options, ENUM(dist_collective_options, numerics, DIST_NUMERICS_DEFAULT),
+               FIELD(dist_collective_options, axis), FIELD(dist_collective_options, planned),
+               FIELD(dist_collective_options, bytes_per_pack));
+    c.apply[r] = DECODE(in, dist_apply_options, ENUM(dist_apply_options, kind, DIST_APPLY_SGD),
                         FIELD(dist_apply_options, learning_rate), FIELD(dist_apply_options, momentum),
                         FIELD(dist_apply_options, clip_norm));
     const size_t num_states = fused && take(in) % 2;

@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   p.shape = shape;
   p.dimensions = parts;
-  p.kind = take(&in) % 4;
+  p.kind = DIST_PARTITION_SPLIT + take(&in) % 4;
   p.num_logical_devices = flags & 16 ? (int32_t)take_hostile(&in) : (int32_t)product;
   p.logical_device = (int32_t)take_hostile(&in);
   p.uneven = flags >> 5 & 1;

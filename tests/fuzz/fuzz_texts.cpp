@@ -206,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = static_cast<int32_t>(kReplicas);
-  options.threads = flags % 2;
+  options.threads = flags % 2 == 0 ? DIST_THREADS_CALLER : DIST_THREADS_LIBRARY;
   dist_strategy* strategy = nullptr;
   expect_ok(dist_strategy_create(&options, &strategy));
   const dist_status status = dist_run(strategy, play, &program, nullptr);

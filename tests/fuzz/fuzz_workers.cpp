@@ -54,7 +54,7 @@ void check_again(const Message& message, const std::vector<std::byte>& given) {
 void play_header(bytes* in) {
   WorkerHeader header;
   header.members = 2;
-  header.signature.collective = static_cast<Collective>(1 + take_below(in, kLastCollective));
+  header.signature.collective = collective_at(1 + take_below(in, index_of(kLastCollective)));
   std::vector<std::byte> message(WorkerHeader::kBytes);
   header.write(message.data());
   const WorkerHeader own = header;
@@ -68,7 +68,7 @@ void play_header(bytes* in) {
   if (reading == Reading::kOtherVersion) assert_true(header.version != kWorkerVersion);
   if (reading != Reading::kGood) return;
   const Signature& s = header.signature;
-  assert_true(s.collective > Collective::kNone && s.collective < Collective::kEnd);
+  assert_true(s.collective > Collective::kNone && s.collective <= kLastCollective);
   assert_true(s.ndim >= 0 && s.ndim <= DIST_MAX_NDIM && s.function == nullptr);
   assert_true(strnlen(s.tag, sizeof s.tag) < sizeof s.tag);
   assert_true(header.last >= -1 && header.last_alone_ns >= -1);
@@ -141,6 +141,7 @@ struct Question {
     if (traits.reduces && !traits.prefixes && (flags & 4) != 0) call.contributions = 2;
     if (traits.swaps() && (flags & 8) != 0) call.splits = splits;
     if (traits.rooted()) call.root = 0;
+    if (traits.prefixes) call.kind = DIST_SCAN_INCLUSIVE;
     if (traits.pairs()) call.destination = call.source = 0;
     Signature signature;
     assert_true(call.check(0, kMembers, signature).ok());

@@ -126,7 +126,7 @@ static void spoil(call* c, uint8_t how) {
   dist_tensor* t = how & 32 ? &c->in_list[0] : &c->out_list[0];
   switch (how % 32) {
     case 0: c->op = 0; break;
-    case 1: c->op = c->op % LAST_REDUCE + 1; break;
+    case 1: c->op = c->op == DIST_REDUCE_USER ? DIST_REDUCE_SUM : c->op + 1; break;
     case 2: c->root = -1; break;
     case 3: c->root++; break;
     case 4: c->kind = 9; break;

@@ -13,7 +13,7 @@ void decode_head(program* p, bytes* in) {
   const uint8_t kind = take(in), flags = take(in), fault = take(in), where = take(in);
   p->detail = take(in);
   p->replicas = 2 + kind % 3;
-  p->threads = kind / 3 % 3;
+  p->threads = DIST_THREADS_CALLER + kind / 3 % 3;
   p->stubborn = flags & 1;
   p->leave_open = flags >> 1 & 1;
   p->finish = flags >> 2 & 3;
@@ -28,7 +28,7 @@ void decode_head(program* p, bytes* in) {
 static void decode_reduction(recipe* given, bytes* in) {
   const uint8_t flags = take(in);
   const int scan = given->collective == DIST_COLLECTIVE_SCAN;
-  given->op = 1 + take_below(in, LAST_REDUCE);
+  given->op = DIST_REDUCE_SUM + (dist_reduce_op)take_below(in, DIST_REDUCE_USER - DIST_REDUCE_SUM + 1);
   if (scan && given->op == DIST_REDUCE_MEAN) given->op = DIST_REDUCE_PROD;
   int real = given->n > 0;
   for (size_t t = 0; t < given->n; t++) {
@@ -54,7 +54,7 @@ static recipe decode_recipe(int32_t collective, int32_t members, bytes* in) {
   given.in_style = (enum style)(styles % (STYLES + 1));
   given.out_style = (enum style)(styles / (STYLES + 1) % STYLES);
   given.root = flags % members;
-  given.kind = flags >> 3 & 1;
+  given.kind = DIST_SCAN_INCLUSIVE + (flags >> 3 & 1);
   given.uneven = flags >> 4 & 1;
   given.splits = given.uneven && flags >> 5 & 1;
   given.in_place = flags >> 6 & 1 && given.in_style != ONE_PLACE;

@@ -34,9 +34,9 @@ static void random_collectives(void** state) {
           (unsigned long long)(first + count - 1));
   dist_strategy* strategies[3][MEMBERS + 1];
   dist_group* groups[3][MEMBERS + 1][GROUPS];
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (int32_t n = 1; n <= MEMBERS; n++) {
-      strategies[threads][n] = strategy_of(n, threads);
+      strategies[threads - DIST_THREADS_CALLER][n] = strategy_of(n, threads);
       for (int g = 0; g < GROUPS; g++) { /* any subset, by its bits; replica g % n is always in it */
         uint64_t seed = (uint64_t)n * GROUPS + (uint64_t)g;
         const uint64_t bits = next_random(&seed);
@@ -44,24 +44,26 @@ static void random_collectives(void** state) {
         size_t size = 0;
         for (int32_t id = 0; id < n; id++)
           if (id == g % n || bits >> id & 1) ids[size++] = id;
-        assert_ok(dist_group_create(strategies[threads][n], ids, size, &groups[threads][n][g]));
+        assert_ok(dist_group_create(strategies[threads - DIST_THREADS_CALLER][n], ids, size,
+                                    &groups[threads - DIST_THREADS_CALLER][n][g]));
       }
     }
   }
   static program p;
   for (uint64_t number = first; number < first + count; number++) {
     uint64_t seed = number * 0x9E3779B97F4A7C15u;
-    const int32_t replicas = 1 + (int32_t)draw_of(&seed, MEMBERS), threads = (int32_t)draw_of(&seed, 3);
+    const int32_t replicas = 1 + (int32_t)draw_of(&seed, MEMBERS),
+                  threads = DIST_THREADS_CALLER + (int32_t)draw_of(&seed, 3);
     for (int k = 0; k < STEPS; k++) {
       const uint64_t which = draw_of(&seed, 2 * GROUPS);
-      dist_group* group = which < GROUPS ? groups[threads][replicas][which] : NULL;
+      dist_group* group = which < GROUPS ? groups[threads - DIST_THREADS_CALLER][replicas][which] : NULL;
       const recipe given = draw_recipe(group == NULL ? replicas : dist_group_size(group), &seed);
       make_exchange(&p.steps[k], &given);
       p.steps[k].group = group;
     }
     report error;
     char text[256];
-    if (run_on(threads, strategies[threads][replicas], play, &p, &error) != DIST_OK)
+    if (run_on(threads, strategies[threads - DIST_THREADS_CALLER][replicas], play, &p, &error) != DIST_OK)
       fail_msg("seed %llu, R %d on %s: %s", (unsigned long long)number, (int)replicas, threads_name(threads),
                error.message);
     for (int k = 0; k < STEPS; k++) {
@@ -71,10 +73,11 @@ static void random_collectives(void** state) {
       free_exchange(&p.steps[k]);
     }
   }
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (int32_t n = 1; n <= MEMBERS; n++) {
-      for (int g = 0; g < GROUPS; g++) assert_ok(dist_group_destroy(groups[threads][n][g]));
-      assert_ok(dist_strategy_destroy(strategies[threads][n]));
+      for (int g = 0; g < GROUPS; g++)
+        assert_ok(dist_group_destroy(groups[threads - DIST_THREADS_CALLER][n][g]));
+      assert_ok(dist_strategy_destroy(strategies[threads - DIST_THREADS_CALLER][n]));
     }
   }
 }

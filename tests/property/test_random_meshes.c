@@ -123,7 +123,7 @@ static int32_t make_computation(uint64_t* seed, const int32_t* mesh, computation
     most *= mesh[i] / (c->shape[i] * c->stride[i]) * c->stride[i];
   }
   c->replicas = draw(seed, 2) == 0 ? most : 1 + draw(seed, most);
-  c->order = draw(seed, 3);
+  c->order = DIST_DEVICE_ORDER_AUTO + draw(seed, 3);
   return most;
 }
 

@@ -60,7 +60,8 @@ static dist_status tensors_step(const program* p, dist_replica* replica, uint64_
                                 const dist_collective_options* options) {
   const int32_t me = dist_replica_id(replica);
   const int32_t root = (int32_t)(draw(p, step, 2) % (uint64_t)p->replicas);
-  const dist_reduce_op op = (dist_reduce_op)(1 + draw(p, step, 3) % (LAST_REDUCE - 1));
+  const dist_reduce_op op =
+      DIST_REDUCE_SUM + (dist_reduce_op)(draw(p, step, 3) % (DIST_REDUCE_USER - DIST_REDUCE_SUM));
   const size_t n = kind == STEP_REDUCE ? 1 : draw(p, step, 4) % 4;
   dist_tensor in[4], out[4];
   int64_t lengths[4];
@@ -177,19 +178,21 @@ static void random_programs(void** state) {
   fprintf(stderr, "# seeds %llu to %llu\n", (unsigned long long)first,
           (unsigned long long)(first + count - 1));
   dist_strategy* strategies[3][WIDEST + 1];
-  for (int32_t threads = 0; threads < 3; threads++) {
-    for (int32_t n = 2; n <= WIDEST; n++) strategies[threads][n] = strategy_of(n, threads);
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
+    for (int32_t n = 2; n <= WIDEST; n++)
+      strategies[threads - DIST_THREADS_CALLER][n] = strategy_of(n, threads);
   }
   for (uint64_t seed = first; seed < first + count; seed++) {
     program p = {.seed = seed * 0x9E3779B97F4A7C15u};
     p.replicas = 2 + (int32_t)(draw(&p, 99, 1) % (WIDEST - 1));
     p.culprit = (int32_t)(draw(&p, 99, 2) % (uint64_t)p.replicas);
     p.fault_step = (int)(draw(&p, 99, 3) % STEPS);
-    const int32_t threads = (int32_t)(draw(&p, 99, 4) % 3);
+    const int32_t threads = DIST_THREADS_CALLER + (int32_t)(draw(&p, 99, 4) % 3);
     for (int round = 0; round < 2; round++) { /* with a fault, then without */
       p.fault = round == 0 ? (enum fault)(draw(&p, 99, 5) % FAULTS) : NO_FAULT;
       report error;
-      const dist_status status = run_on(threads, strategies[threads][p.replicas], play, &p, &error);
+      const dist_status status =
+          run_on(threads, strategies[threads - DIST_THREADS_CALLER][p.replicas], play, &p, &error);
       if (status != expected_status(&p)) {
         fail_msg("seed %llu, R %d on %s, replica %d, fault %d at step %d: %s: %s", (unsigned long long)seed,
                  (int)p.replicas, threads_name(threads), (int)p.culprit, (int)p.fault, p.fault_step,
@@ -197,8 +200,9 @@ static void random_programs(void** state) {
       }
     }
   }
-  for (int32_t threads = 0; threads < 3; threads++) {
-    for (int32_t n = 2; n <= WIDEST; n++) assert_ok(dist_strategy_destroy(strategies[threads][n]));
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
+    for (int32_t n = 2; n <= WIDEST; n++)
+      assert_ok(dist_strategy_destroy(strategies[threads - DIST_THREADS_CALLER][n]));
   }
 }
 

@@ -63,7 +63,7 @@ struct Case {
   int32_t kind;
   bool weighted;
   bool uneven;
-  int32_t numerics = DIST_NUMERICS_ORDERED;
+  dist_numerics numerics = DIST_NUMERICS_ORDERED;
 };
 
 // The others exchange no lists of tensors.
@@ -73,13 +73,13 @@ inline constexpr Case kCases[] = {
     {Collective::kAllReduce, DIST_REDUCE_MEAN, 0, true, false},
     {Collective::kReduce, DIST_REDUCE_MAX, 0, false, false},
     {Collective::kReduceScatter, DIST_REDUCE_SUM, 0, false, false},
-    {Collective::kBroadcast, 0, 0, false, false},
-    {Collective::kScatter, 0, 0, false, false},
-    {Collective::kAllGather, 0, 0, false, false},
-    {Collective::kGather, 0, 0, false, false},
-    {Collective::kAllToAll, 0, 0, false, false},
-    {Collective::kAllToAll, 0, 0, false, true},
-    {Collective::kPermute, 0, 0, false, false},
+    {Collective::kBroadcast, {}, 0, false, false},
+    {Collective::kScatter, {}, 0, false, false},
+    {Collective::kAllGather, {}, 0, false, false},
+    {Collective::kGather, {}, 0, false, false},
+    {Collective::kAllToAll, {}, 0, false, false},
+    {Collective::kAllToAll, {}, 0, false, true},
+    {Collective::kPermute, {}, 0, false, false},
     {Collective::kScan, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, false, false},
     {Collective::kScan, DIST_REDUCE_PROD, DIST_SCAN_EXCLUSIVE, false, false},
     {Collective::kAllReduce, DIST_REDUCE_SUM, 0, false, false, DIST_NUMERICS_TREE},

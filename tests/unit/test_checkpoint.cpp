@@ -19,6 +19,7 @@
 #include "core/checkpoint/crc32.hpp"
 #include "core/checkpoint/dtypes.hpp"
 #include "tests/enums.h"
+#include "tests/unit/each_value.hpp"
 
 // Last: its macro fail() would hide dist::fail().
 #include <setjmp.h>
@@ -161,7 +162,7 @@ void crc32_is_the_same_with_isa_l_and_without(void**) {
 
 void every_dtype_has_a_name(void**) {
   int known = 0;
-  for (dist_dtype dtype = -1; dtype < 40; ++dtype) {
+  for (dist_dtype dtype{-1}; dtype < 40; ++dtype) {
     const StoredDtype* const stored = stored_dtype(dtype);
     assert_int_equal(stored != nullptr, dtype_size(dtype) != 0);
     if (stored == nullptr) continue;

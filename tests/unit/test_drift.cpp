@@ -46,7 +46,8 @@ class CountedWorkers final : public AcrossWorkers {
   int num_workers() const noexcept override { return kWorkers; }
   int me() const noexcept override { return me_; }
   int worker_of(GlobalReplica replica) const noexcept override { return number(replica); }
-  Status reduce(dist_reduce_op, int32_t, std::span<const dist_tensor>, std::span<dist_tensor>) override {
+  Status reduce(dist_reduce_op, dist_numerics, std::span<const dist_tensor>,
+                std::span<dist_tensor>) override {
     return Status(DIST_INTERNAL);
   }
   Status broadcast(dist_tensor&, const char*, uint64_t) override { return Status(DIST_INTERNAL); }

@@ -25,6 +25,7 @@
 #include "core/kernel/reduce.hpp"
 #include "core/kernel/targets.hpp"
 #include "tests/enums.h"
+#include "tests/unit/each_value.hpp"
 #include "tests/unit/exact_oracle.hpp"
 
 extern "C" {

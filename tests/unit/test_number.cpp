@@ -9,6 +9,7 @@
 
 #include "core/inspect/number.hpp"
 #include "tests/enums.h"
+#include "tests/unit/each_value.hpp"
 
 extern "C" {
 #include <cmocka.h>

@@ -46,7 +46,7 @@ class Fixture {
     }
     return value;
   }
-  ValueRef of(int32_t kind, const std::vector<ValueRef>& items) {
+  ValueRef of(dist_value_kind kind, const std::vector<ValueRef>& items) {
     std::vector<Value*> pointers;
     for (const ValueRef& item : items) pointers.push_back(item.get());
     ValueRef value;

@@ -27,6 +27,7 @@
 #include "core/kernel/reduce.hpp"
 #include "core/kernel/targets.hpp"
 #include "tests/enums.h"
+#include "tests/unit/each_value.hpp"
 
 extern "C" {
 #include <cmocka.h>

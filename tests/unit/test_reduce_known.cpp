@@ -15,6 +15,7 @@
 #include "core/kernel/reduce.hpp"
 #include "core/kernel/targets.hpp"
 #include "tests/enums.h"
+#include "tests/unit/each_value.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -270,8 +271,8 @@ void conversions(void**) {
 // The pairs that have a kernel are those that check_op() accepts, on every target.
 void kernels_match_check_op(void**) {
   for (const char* const* target = kernel_targets(); *target != nullptr; ++target) {
-    for (dist_dtype dtype = 0; dtype <= LAST_DTYPE + 1; ++dtype) {
-      for (dist_reduce_op op = 0; op <= LAST_REDUCE; ++op) {
+    for (dist_dtype dtype{}; dtype <= LAST_DTYPE + 1; ++dtype) {
+      for (dist_reduce_op op{DIST_REDUCE_SUM - 1}; op <= LAST_REDUCE; ++op) {
         const bool wanted = dtype_size(dtype) != 0 && check_op(op, dtype).ok();
         assert_int_equal(reduce_kernel_of(*target, dtype, op) != nullptr, wanted);
         assert_int_equal(reduce_kernel(dtype, op) != nullptr, wanted);

@@ -87,7 +87,7 @@ struct Setup {
   bool reads = true;
 };
 
-void keep_line(int32_t, const char* line, void* place) {
+void keep_line(dist_log_level, const char* line, void* place) {
   Page& page = *static_cast<Page*>(place);
   std::snprintf(page.why[0], sizeof page.why[0], "%s", line);
 }

@@ -242,7 +242,7 @@ Status make_all(Memory& memory) {
   DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 1, 8, &topology));  // half of it missing
   const Numbers block = {2, 1, 1, 2};
   for (const auto& on : {topology, again}) {
-    for (const int32_t order : {DIST_DEVICE_ORDER_AUTO, DIST_DEVICE_ORDER_MESH}) {
+    for (const dist_device_order order : {DIST_DEVICE_ORDER_AUTO, DIST_DEVICE_ORDER_MESH}) {
       Ref<DeviceAssignment> assignment;
       DIST_TRY(build_assignment(on, {block, {}, on->missing().empty() ? 4 : 2, order}, &assignment));
     }

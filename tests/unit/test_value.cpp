@@ -41,7 +41,7 @@ std::vector<Value*> pointers(const std::vector<ValueRef>& values) {
   return all;
 }
 
-ValueRef make(Memory& memory, int32_t kind, const std::vector<ValueRef>& items) {
+ValueRef make(Memory& memory, dist_value_kind kind, const std::vector<ValueRef>& items) {
   ValueRef value;
   assert_true(Value::create(memory, kind, pointers(items), &value).ok());
   return value;
@@ -419,9 +419,9 @@ void variables_refuse_what_they_cannot_do(void**) {
       Variable::create(*memory, mirrored, options, tensor, &variable),
       "variable \"count\": the MEAN of i32 values is not i32. Use a floating-point dtype, or SUM or "
       "ONLY_FIRST_REPLICA.");
-  options.aggregation = 4;
+  options.aggregation = dist_aggregation{DIST_AGGREGATION_ONLY_FIRST_REPLICA + 1};
   assert_invalid(Variable::create(*memory, mirrored, options, tensor, &variable),
-                 "variable \"count\": aggregation is 4; use one of DIST_AGGREGATION_...");
+                 "variable \"count\": aggregation is 3076; use one of DIST_AGGREGATION_...");
   assert_int_equal(memory.live(), before);
 }
 

@@ -154,7 +154,7 @@ class Program {
     const bool contributes = traits.reduces && !traits.prefixes && one_in(3);
     const bool weighted = op == DIST_REDUCE_MEAN && one_in(2);
     const bool uneven = traits.swaps() && one_in(2);
-    const int32_t numerics = one_in(3) ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
+    const dist_numerics numerics = one_in(3) ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
     const bool in_place = traits.whole() && !traits.prefixes && op != DIST_REDUCE_MEAN && !gaps && one_in(3);
     const bool shares = traits.alike() && traits.destinations == Ends::kAll && !in_place && one_in(4);
     const auto root = static_cast<int32_t>(below(size));
@@ -284,7 +284,7 @@ Status play(Program& program, const Member& member, WorkerMeeting& meeting, int 
 void any_call_any_layout_any_pieces(void**) {
   std::mt19937_64 random(kSeed);
   const std::vector<std::vector<int>> layouts = {{2, 2}, {1, 1, 1}, {3, 1}, {1, 4, 2}};
-  std::array<int, static_cast<std::size_t>(Collective::kEnd)> played{};
+  std::array<int, index_of(kLastCollective) + 1> played{};
   for (const auto& layout : layouts) {
     int size = 0;
     for (const int members : layout) size += members;
@@ -302,7 +302,7 @@ void any_call_any_layout_any_pieces(void**) {
           if (!each.status.ok()) std::printf("# %s: %s\n", program.text().c_str(), each.error.message);
           assert_true(each.status.ok());
         }
-        ++played[static_cast<std::size_t>(program.call(0).collective)];
+        ++played[index_of(program.call(0).collective)];
         if (program.buffers() == expected) continue;
         std::printf("# turn %d: %s, %zu workers, %zu bytes\n", turn, program.text().c_str(), layout.size(),
                     most_bytes);
@@ -311,7 +311,7 @@ void any_call_any_layout_any_pieces(void**) {
     }
   }
   for (std::size_t i = 0; i < played.size(); ++i) {
-    if (played[i] != 0) std::printf("# %s: %d\n", traits_of(static_cast<Collective>(i)).name, played[i]);
+    if (played[i] != 0) std::printf("# %s: %d\n", traits_of(collective_at(i)).name, played[i]);
   }
 }
 

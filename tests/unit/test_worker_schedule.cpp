@@ -164,7 +164,7 @@ void lanes(void**) {
   };
   for (const Row& row : rows) {
     const bool reduces = traits_of(row.collective).reduces;
-    const Case the_case{row.collective, reduces ? DIST_REDUCE_SUM : 0,
+    const Case the_case{row.collective, reduces ? DIST_REDUCE_SUM : dist_reduce_op{},
                         row.collective == Collective::kScan ? DIST_SCAN_INCLUSIVE : 0, false,
                         row.collective == Collective::kAllToAll};
     // Parts are drawn: those of three members are 1, 2, 3 with this one.

@@ -173,7 +173,7 @@ void who_cannot_be_understood_is_named(void**) {
   assert_true(outcome.error.hint[0] != '\0');
   // Another magic number; a collective that there is not.
   header.version = kWorkerVersion;
-  header.signature.collective = Collective::kEnd;
+  header.signature.collective = collective_at(index_of(kLastCollective) + 1);
   header.write(bytes);
   for (int turn = 0; turn < 2; ++turn) {
     outcome = answer_to(bytes);

@@ -156,7 +156,7 @@ class Outside:
     @property
     def kind(self) -> StrategyKind:
         """How values and variables are placed."""
-        return StrategyKind(_cdist.dist_strategy_kind(self._native("Strategy.kind")))
+        return StrategyKind(_cdist.dist_strategy_kind_of(self._native("Strategy.kind")))
 
     @property
     def local_replicas(self) -> range:

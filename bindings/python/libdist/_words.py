@@ -236,7 +236,7 @@ def _function(name: str) -> str:
         made = method in ("create", "release", "retain") or owner == "completions"
         if made or (method == "destroy" and owner in _COLLECTED):
             return _CLASSES[owner]
-        return f"{_CLASSES[owner]}.{'close' if method == 'destroy' else method}"
+        return f"{_CLASSES[owner]}.{'close' if method == 'destroy' else method.removesuffix('_of')}"
     return f"Replica.{short}" if short in OF_REPLICAS else f"Strategy.{short}"
 
 

@@ -50,172 +50,172 @@ class DType(IntEnum):
 class ReduceOp(IntEnum):
     """The operator of a reduction."""
 
-    SUM = 1  # added, left to right by replica id
-    MEAN = 2  # the sum, divided by how many there are, or by the weights
-    MIN = 3  # the smallest; of booleans: and
-    MAX = 4  # the largest; of booleans: or
-    PROD = 5  # multiplied
-    USER = 6  # by a function of the program's own
+    SUM = 0x101  # added, left to right by replica id
+    MEAN = 0x102  # the sum, divided by how many there are, or by the weights
+    MIN = 0x103  # the smallest; of booleans: and
+    MAX = 0x104  # the largest; of booleans: or
+    PROD = 0x105  # multiplied
+    USER = 0x106  # by a function of the program's own
 
 
 class Collective(IntEnum):
     """Which collective an error or a straggler's row speaks of."""
 
     NONE = 0
-    ALL_REDUCE = 1
-    BROADCAST = 2
-    BARRIER = 3
-    MERGE_CALL = 4
-    RETURN = 5  # the end of the replica function, where all replicas also wait for each other
-    REDUCE = 6
-    REDUCE_SCATTER = 7
-    ALL_GATHER = 8
-    GATHER = 9
-    SCATTER = 10
-    ALL_TO_ALL = 11
-    SCAN = 12
-    PERMUTE = 13
-    REDUCE_APPLY = 14
-    HALO_EXCHANGE = 15
-    RESHARD = 16
+    ALL_REDUCE = 0x201
+    BROADCAST = 0x202
+    BARRIER = 0x203
+    MERGE_CALL = 0x204
+    RETURN = 0x205  # the end of the replica function, where all replicas also wait for each other
+    REDUCE = 0x206
+    REDUCE_SCATTER = 0x207
+    ALL_GATHER = 0x208
+    GATHER = 0x209
+    SCATTER = 0x20A
+    ALL_TO_ALL = 0x20B
+    SCAN = 0x20C
+    PERMUTE = 0x20D
+    REDUCE_APPLY = 0x20E
+    HALO_EXCHANGE = 0x20F
+    RESHARD = 0x210
 
 
 class Numerics(IntEnum):
     """The order of additions in a sum, which determines its bits."""
 
-    ORDERED = 0  # added in the order of replica ids
-    REPRODUCIBLE = 1  # added exactly and rounded once: independent of the order and of how replicas share the terms
-    TREE = 2  # added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers
+    ORDERED = 0x301  # added in the order of replica ids
+    REPRODUCIBLE = 0x302  # added exactly and rounded once: independent of the order and of how replicas share the terms
+    TREE = 0x303  # added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers
 
 
 class ScanKind(IntEnum):
     """The first term of a scan."""
 
-    INCLUSIVE = 0  # the result of replica r includes its own contribution
-    EXCLUSIVE = 1  # the result of replica r covers replicas 0 .. r-1 only
+    INCLUSIVE = 0x400  # the result of replica r includes its own contribution
+    EXCLUSIVE = 0x401  # the result of replica r covers replicas 0 .. r-1 only
 
 
 class StrategyKind(IntEnum):
     """The kind of a strategy, which determines where values and variables are placed."""
 
-    MIRRORED = 0  # R replicas; every variable has R equal copies
-    ONE_DEVICE = 1  # one replica, for programs that run on one or on many
-    DEFAULT = 2  # one replica; used by programs that do not choose a strategy
-    CENTRAL_STORAGE = 3  # R replicas; every variable has one copy, which all replicas read
-    MESH = 4  # like MIRRORED; replicas consist of logical devices (TPUStrategy)
-    MULTI_WORKER_MIRRORED = 5  # like MIRRORED, with replicas in all workers of a cluster
-    PARAMETER_SERVER = 6  # variables on servers; a coordinator runs closures on workers
+    MIRRORED = 0x500  # R replicas; every variable has R equal copies
+    ONE_DEVICE = 0x501  # one replica, for programs that run on one or on many
+    DEFAULT = 0x502  # one replica; used by programs that do not choose a strategy
+    CENTRAL_STORAGE = 0x503  # R replicas; every variable has one copy, which all replicas read
+    MESH = 0x504  # like MIRRORED; replicas consist of logical devices (TPUStrategy)
+    MULTI_WORKER_MIRRORED = 0x505  # like MIRRORED, with replicas in all workers of a cluster
+    PARAMETER_SERVER = 0x506  # variables on servers; a coordinator runs closures on workers
 
 
 class Threads(IntEnum):
     """The threads that run the replicas."""
 
-    CALLER = 0  # run()'s caller is replica 0; the others are library threads
-    LIBRARY = 1  # all are library threads; run()'s caller waits
-    HOST = 2  # none: the program's own threads come in by Strategy.enter()
+    CALLER = 0x600  # run()'s caller is replica 0; the others are library threads
+    LIBRARY = 0x601  # all are library threads; run()'s caller waits
+    HOST = 0x602  # none: the program's own threads come in by Strategy.enter()
 
 
 class Transport(IntEnum):
     """The transport between workers that are separate processes; workers.h lists the environment variables for it.
     Link modules have further values: dist/experimental/links.h."""
 
-    AUTO = 0  # the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named, workers of one machine and user exchange data through shared memory
-    NONE = 1  # no transport: the first call that needs another worker fails with UNAVAILABLE
-    GRPC = 2  # over gRPC, between the addresses in the cluster, also within one machine
-    GLOO = 3  # control over gRPC, data over Gloo: not encrypted, on additional ports
+    AUTO = 0x700  # the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named, workers of one machine and user exchange data through shared memory
+    NONE = 0x701  # no transport: the first call that needs another worker fails with UNAVAILABLE
+    GRPC = 0x702  # over gRPC, between the addresses in the cluster, also within one machine
+    GLOO = 0x703  # control over gRPC, data over Gloo: not encrypted, on additional ports
 
 
 class Reform(IntEnum):
     """When a strategy's workers re-form, where some are lost or have come: Strategy.reform()."""
 
-    EXPLICIT = 0  # when Strategy.reform() is called
-    AT_NEXT_RUN = 1  # also at the start of a run, if it is due
+    EXPLICIT = 0x800  # when Strategy.reform() is called
+    AT_NEXT_RUN = 0x801  # also at the start of a run, if it is due
 
 
 class Placement(IntEnum):
     """The placement of library threads on CPUs."""
 
-    FREE = 0  # the operating system decides
-    CORES = 1  # each on one core of its own
+    FREE = 0x900  # the operating system decides
+    CORES = 0x901  # each on one core of its own
 
 
 class ValueKind(IntEnum):
     """The kind of a value."""
 
-    TENSOR = 1
-    PER_REPLICA = 2  # one value for each replica
-    MIRRORED = 3  # one value for each replica, all known to be equal
-    LIST = 4
-    DICT = 5  # a dictionary: keys are text, in order of their bytes
-    VARIABLE = 6  # a variable, to be passed to a run
-    NONE = 7  # nothing; all such values count as the same value
-    TUPLE = 8  # like a list, but the two kinds do not merge with each other
-    TEXT = 9
-    OBJECT = 10  # anything of the program's own, passed through
-    INDEXED_SLICES = 11  # rows of a larger tensor: values, indices, dense shape
-    RAGGED = 12  # rows of different lengths: values, and one or more row splits
-    SPARSE = 13  # single elements of a tensor: indices, values, dense shape
-    SHARDED = 14  # a tensor, with the part of it that each logical device of a replica holds
+    TENSOR = 0xA01
+    PER_REPLICA = 0xA02  # one value for each replica
+    MIRRORED = 0xA03  # one value for each replica, all known to be equal
+    LIST = 0xA04
+    DICT = 0xA05  # a dictionary: keys are text, in order of their bytes
+    VARIABLE = 0xA06  # a variable, to be passed to a run
+    NONE = 0xA07  # nothing; all such values count as the same value
+    TUPLE = 0xA08  # like a list, but the two kinds do not merge with each other
+    TEXT = 0xA09
+    OBJECT = 0xA0A  # anything of the program's own, passed through
+    INDEXED_SLICES = 0xA0B  # rows of a larger tensor: values, indices, dense shape
+    RAGGED = 0xA0C  # rows of different lengths: values, and one or more row splits
+    SPARSE = 0xA0D  # single elements of a tensor: indices, values, dense shape
+    SHARDED = 0xA0E  # a tensor, with the part of it that each logical device of a replica holds
 
 
 class Synchronization(IntEnum):
     """The time at which the copies of a variable are combined (TensorFlow: VariableSynchronization)."""
 
-    AUTO = 0  # the strategy decides: on writing
-    NONE = 1  # never; mirrored strategies refuse it
-    ON_WRITE = 2  # an assignment inside replicas is aggregated, and all copies stay equal
-    ON_READ = 3  # each replica writes its own copy; a read from outside aggregates the copies
+    AUTO = 0xB00  # the strategy decides: on writing
+    NONE = 0xB01  # never; mirrored strategies refuse it
+    ON_WRITE = 0xB02  # an assignment inside replicas is aggregated, and all copies stay equal
+    ON_READ = 0xB03  # each replica writes its own copy; a read from outside aggregates the copies
 
 
 class Aggregation(IntEnum):
     """The aggregation of the R values that replicas assign to a variable (TensorFlow: VariableAggregation)."""
 
-    NONE = 0  # not combined: each replica writes its own copy
-    SUM = 1  # every copy gets their sum
-    MEAN = 2  # every copy gets their mean
-    ONLY_FIRST_REPLICA = 3  # all copies get replica 0's value
+    NONE = 0xC00  # not combined: each replica writes its own copy
+    SUM = 0xC01  # every copy gets their sum
+    MEAN = 0xC02  # every copy gets their mean
+    ONLY_FIRST_REPLICA = 0xC03  # all copies get replica 0's value
 
 
 class Assign(IntEnum):
     """The way in which an assignment changes a variable."""
 
-    SET = 1  # it becomes the value
-    ADD = 2  # the value is added
-    SUB = 3  # the value is subtracted
+    SET = 0xD01  # it becomes the value
+    ADD = 0xD02  # the value is added
+    SUB = 0xD03  # the value is subtracted
 
 
 class Communication(IntEnum):
     """The collective implementation that a program asks for (TensorFlow: CommunicationImplementation). It does not
     change the bits."""
 
-    AUTO = 0  # libdist's choice
-    RING = 1  # accepted, and of no consequence
-    NCCL = 2  # accepted, but libdist uses its own implementation: devices are host CPUs
+    AUTO = 0xF00  # libdist's choice
+    RING = 0xF01  # accepted, and of no consequence
+    NCCL = 0xF02  # accepted, but libdist uses its own implementation: devices are host CPUs
 
 
 class InputMode(IntEnum):
     """The number of pipelines that produce batches (TensorFlow: InputReplicationMode)."""
 
-    PER_WORKER = 0  # one pipeline; its elements are divided among the replicas
-    PER_REPLICA = 1  # one pipeline per replica
+    PER_WORKER = 0x1100  # one pipeline; its elements are divided among the replicas
+    PER_REPLICA = 0x1101  # one pipeline per replica
 
 
 class ShardPolicy(IntEnum):
     """The way in which a dataset is divided among workers (TensorFlow: AutoShardPolicy)."""
 
-    OFF = -1  # every worker sees all elements
-    AUTO = 0  # FILE if the source reads files, else DATA
-    FILE = 1  # file i goes to worker i mod W
-    DATA = 2  # element i goes to worker i mod W
-    HINT = 3  # as the source requests with its shard_hint option
+    AUTO = 0x1200  # FILE if the source reads files, else DATA
+    FILE = 0x1201  # file i goes to worker i mod W
+    DATA = 0x1202  # element i goes to worker i mod W
+    HINT = 0x1203  # as the source requests with its shard_hint option
+    OFF = 0x1204  # every worker sees all elements
 
 
 class DeviceOrder(IntEnum):
     """The order of replicas and their logical devices in a mesh (TensorFlow: DeviceOrderMode)."""
 
-    AUTO = 0  # rings if they fit, else blocks
-    RING = 1  # each is a neighbour of the next; an error if that is impossible
-    MESH = 2  # blocks
+    AUTO = 0x1300  # rings if they fit, else blocks
+    RING = 0x1301  # each is a neighbour of the next; an error if that is impossible
+    MESH = 0x1302  # blocks
 
 
 MAX_NDIM: int = 16  # dimensions of a tensor
@@ -226,66 +226,66 @@ MAX_MESH_POSITIONS: int = 1048576  # positions in a topology's mesh, and devices
 class LogLevel(IntEnum):
     """The severity of a log line."""
 
-    ERROR = 1  # something failed
-    WARNING = 2  # something may fail
-    INFO = 3  # for who looks
+    ERROR = 0x1401  # something failed
+    WARNING = 0x1402  # something may fail
+    INFO = 0x1403  # for who looks
 
 
 class Scatter(IntEnum):
     """The operator of a scatter: row indices[k] of the variable becomes op(that row, values[k])."""
 
-    ADD = 1  # added
-    SUB = 2  # subtracted
-    UPDATE = 3  # the row is replaced; if an index occurs twice, the last one wins
-    MUL = 4  # multiplied
-    DIV = 5  # divided
-    MIN = 6  # the smaller one
-    MAX = 7  # the larger one
-    BATCH_UPDATE = 8  # UPDATE below leading dimensions that indices, values and the variable share
+    ADD = 0xE01  # added
+    SUB = 0xE02  # subtracted
+    UPDATE = 0xE03  # the row is replaced; if an index occurs twice, the last one wins
+    MUL = 0xE04  # multiplied
+    DIV = 0xE05  # divided
+    MIN = 0xE06  # the smaller one
+    MAX = 0xE07  # the larger one
+    BATCH_UPDATE = 0xE08  # UPDATE below leading dimensions that indices, values and the variable share
 
 
 class CrossDeviceKind(IntEnum):
     """The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only HOST can change the
     bits."""
 
-    DEFAULT = 0  # the strategy's own
-    REDUCTION_TO_ONE_DEVICE = 1  # with an operator of the program's, where it gives one
-    HIERARCHICAL_COPY = 2  # TensorFlow's name for what libdist does anyway
-    NCCL = 3  # TensorFlow's name for what libdist does anyway
-    HOST = 5  # functions of the program's
+    DEFAULT = 0x1000  # the strategy's own
+    REDUCTION_TO_ONE_DEVICE = 0x1001  # with an operator of the program's, where it gives one
+    HIERARCHICAL_COPY = 0x1002  # TensorFlow's name for what libdist does anyway
+    NCCL = 0x1003  # TensorFlow's name for what libdist does anyway
+    HOST = 0x1005  # functions of the program's
 
 
 class MetricKind(IntEnum):
     """The number that a metric computes over all updates of all replicas."""
 
-    SUM = 1  # the sum of w * x
-    MEAN = 2  # that, divided by the sum of w
-    ACCURACY = 3  # the fraction of predictions that equal their labels
+    SUM = 0x1501  # the sum of w * x
+    MEAN = 0x1502  # that, divided by the sum of w
+    ACCURACY = 0x1503  # the fraction of predictions that equal their labels
 
 
 class Apply(IntEnum):
     """How reduce_apply() uses a reduced gradient."""
 
-    SGD = 1  # the built-in gradient descent, with momentum
-    CALLBACK = 2  # a function of the program's
+    SGD = 0x1601  # the built-in gradient descent, with momentum
+    CALLBACK = 0x1602  # a function of the program's
 
 
 class PartitionKind(IntEnum):
     """The way in which a tensor is distributed over the logical devices of a replica."""
 
-    SPLIT = 0  # each device has one tile
-    ASSIGN = 1  # one device has the whole tensor, the others have nothing
-    REPLICATE = 2  # each device has the whole tensor
+    SPLIT = 0x1700  # each device has one tile
+    ASSIGN = 0x1701  # one device has the whole tensor, the others have nothing
+    REPLICATE = 0x1702  # each device has the whole tensor
 
 
 class Edge(IntEnum):
     """The content of a halo beyond the edge of the whole tensor; the elements of that dimension are 0 .. n-1."""
 
-    ZERO = 0  # zeros
-    WRAP = 1  # from the other end: -1 is n-1
-    CLAMP = 2  # the last element, repeated: -1 is 0
-    REFLECT = 3  # mirrored at the last element: -1 is 1
-    NONE = 4  # nothing: the result ends at the edge
+    ZERO = 0x1800  # zeros
+    WRAP = 0x1801  # from the other end: -1 is n-1
+    CLAMP = 0x1802  # the last element, repeated: -1 is 0
+    REFLECT = 0x1803  # mirrored at the last element: -1 is 1
+    NONE = 0x1804  # nothing: the result ends at the edge
 
 
 MAX_CLUSTER_TEXT_BYTES: int = 1048576  # a JSON text, or a list of hosts
@@ -304,9 +304,9 @@ PRIORITY_MAX: int = 7
 class PreemptionState(IntEnum):
     """What a look at the notice came to: PreemptionHandler.save_if_preempted()."""
 
-    NONE = 0  # no notice has been given
-    SAVED = 1  # the checkpoint is saved; the job continues until the grace period ends
-    OVER = 2  # the checkpoint is saved for the last time: the job should end
+    NONE = 0x1A00  # no notice has been given
+    SAVED = 0x1A01  # the checkpoint is saved; the job continues until the grace period ends
+    OVER = 0x1A02  # the checkpoint is saved for the last time: the job should end
 
 
 # Enums by the beginnings of their constants in C.

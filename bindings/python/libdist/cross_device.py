@@ -136,7 +136,7 @@ class CrossDevice(Native):
     @property
     def kind(self) -> CrossDeviceKind:
         """Which it is."""
-        return CrossDeviceKind(_cdist.dist_cross_device_kind(self._native()))
+        return CrossDeviceKind(_cdist.dist_cross_device_kind_of(self._native()))
 
     @property
     def num_packs(self) -> int:

@@ -29,7 +29,7 @@ class Metric(Native):
     @property
     def kind(self) -> MetricKind:
         """What it computes."""
-        return MetricKind(_cdist.dist_metric_kind(self._native()))
+        return MetricKind(_cdist.dist_metric_kind_of(self._native()))
 
     @property
     def name(self) -> str:

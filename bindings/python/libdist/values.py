@@ -110,7 +110,7 @@ class Value(Native):
     @property
     def kind(self) -> ValueKind:
         """What it is."""
-        return ValueKind(_cdist.dist_value_kind(self._handle))
+        return ValueKind(_cdist.dist_value_kind_of(self._handle))
 
     @property
     def is_distributed(self) -> bool:
@@ -317,7 +317,7 @@ def _wrap(strategy: int, tensor: TensorLike) -> Value:
 
 def unwrap(value: Value, seen: Optional[Seen] = None) -> Any:
     """A value as Python has it."""
-    kind = _cdist.dist_value_kind(value._handle)
+    kind = _cdist.dist_value_kind_of(value._handle)
     if kind == ValueKind.LIST:
         return [unwrap(value.item(i), seen) for i in range(len(value))]
     if kind == ValueKind.TUPLE:

@@ -265,7 +265,7 @@ class Names(unittest.TestCase):
                 self.assertIs(number_of(member.name.lower()), member)
             with self.assertRaises(InvalidArgument):
                 number_of("nonsense")
-        self.assertEqual(libdist.cross_device_name(2), "HIERARCHICAL_COPY")
+        self.assertEqual(libdist.cross_device_name(0x1002), "HIERARCHICAL_COPY")
         self.assertEqual(libdist.status_name(3), "INVALID_ARGUMENT")
         self.assertTrue(libdist.canonical_device("CPU:2").endswith("device:CPU:2"))
         self.assertFalse(libdist.has_feature("no such feature"))

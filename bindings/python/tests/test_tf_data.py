@@ -243,6 +243,16 @@ class Options(unittest.TestCase):
         with self.assertRaises(ValueError):
             tf.distribute.experimental.CommunicationOptions(implementation="gloo")
 
+    def test_numbers_of_enums(self):
+        policies = tf.data.experimental.AutoShardPolicy
+        self.assertEqual({one.name: one.value for one in policies}, {"OFF": -1, "AUTO": 0, "FILE": 1, "DATA": 2, "HINT": 3})
+        for names, enum in (
+            (["AUTO", "NONE", "ON_WRITE", "ON_READ"], tf.VariableSynchronization),
+            (["NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"], tf.VariableAggregation),
+            (["AUTO", "RING", "MESH"], tf.tpu.experimental.DeviceOrderMode),
+        ):
+            self.assertEqual([enum[name].value for name in names], list(range(len(names))))
+
     def test_enums(self):
         op = tf.distribute.ReduceOp
         self.assertIs(op.from_variable_aggregation(tf.VariableAggregation.MEAN), op.MEAN)

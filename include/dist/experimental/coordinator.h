@@ -218,7 +218,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_read_rows(dist_coordinator 
  * Errors   Like dist_coordinator_read(); also INVALID_ARGUMENT for an unknown `how`, another shape or another dtype.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_assign(dist_coordinator *coordinator, const char *name,
-                                                            int32_t how, dist_value *value);
+                                                            dist_assign_op how, dist_value *value);
 
 /**
  * Changes rows of a variable immediately. `how` is one of DIST_SCATTER_... (types.h). Inside closures, use
@@ -230,7 +230,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_assign(dist_coordinator *co
  * Errors   Like dist_coordinator_assign(); also UNIMPLEMENTED for DIST_SCATTER_BATCH_UPDATE.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_scatter(dist_coordinator *coordinator, const char *name,
-                                                             int32_t how, dist_value *slices);
+                                                             dist_scatter_op how, dist_value *slices);
 
 /**
  * Updates n variables immediately with a function that the parameter servers have registered. Inside closures, use

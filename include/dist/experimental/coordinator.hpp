@@ -132,10 +132,10 @@ class coordinator {
     check(dist_coordinator_read_rows(handle_, detail::for_c(name), indices.get(), &out));
     return value::adopt(out);
   }
-  void assign(const std::string &name, int32_t how, const value &given) const {
+  void assign(const std::string &name, dist_assign_op how, const value &given) const {
     check(dist_coordinator_assign(handle_, detail::for_c(name), how, given.get()));
   }
-  void scatter(const std::string &name, int32_t how, const value &slices) const {
+  void scatter(const std::string &name, dist_scatter_op how, const value &slices) const {
     check(dist_coordinator_scatter(handle_, detail::for_c(name), how, slices.get()));
   }
   void update(const std::string &function, const std::vector<std::string> &names,

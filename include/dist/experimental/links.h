@@ -10,7 +10,7 @@
  *
  *     static const dist_link_functions kTcp = {sizeof kTcp, "tcp", "plain TCP", ...};
  *
- *     int32_t transport = 0;
+ *     dist_transport transport;
  *     dist_link_register(&kTcp, &transport);       // in each worker, before it creates its strategy
  *     worker.transport = transport;                // of dist_worker_options; or the variable DIST_TRANSPORT=tcp
  *
@@ -193,7 +193,7 @@ typedef struct dist_link_functions {
  *          RESOURCE_EXHAUSTED  16 modules are registered.
  */
 DIST_API DIST_NODISCARD dist_status dist_link_register(const dist_link_functions *functions,
-                                                       int32_t *out_transport);
+                                                       dist_transport *out_transport);
 
 #ifdef __cplusplus
 }

@@ -29,11 +29,12 @@ extern "C" {
 typedef struct dist_preemption_handler dist_preemption_handler;
 
 /** The state of a preemption. */
-enum {
-  DIST_PREEMPTION_NONE = 0,  /* no notice has been given */
-  DIST_PREEMPTION_SAVED = 1, /* the checkpoint is saved; the job continues until the grace period ends */
-  DIST_PREEMPTION_OVER = 2   /* the checkpoint is saved for the last time: the job should end */
-};
+typedef enum dist_preemption_state DIST_INT32 {
+  DIST_PREEMPTION_NONE = 0x1A00,  /* no notice has been given */
+  DIST_PREEMPTION_SAVED = 0x1A01, /* the checkpoint is saved; the job continues until the grace period ends */
+  DIST_PREEMPTION_OVER = 0x1A02,  /* the checkpoint is saved for the last time: the job should end */
+  DIST_FORCE_INT32(DIST_PREEMPTION)
+} dist_preemption_state;
 
 typedef struct dist_preemption_options {
   uint32_t struct_size;
@@ -101,7 +102,7 @@ DIST_API DIST_NODISCARD dist_status dist_preemption_run(dist_preemption_handler 
  */
 DIST_API DIST_NODISCARD dist_status dist_preemption_save_if_preempted(dist_preemption_handler *handler,
                                                                       dist_cancel *cancel,
-                                                                      int32_t *out_state);
+                                                                      dist_preemption_state *out_state);
 
 /** Counts a run that the host made without dist_preemption_run(). */
 DIST_API void dist_preemption_count_run(dist_preemption_handler *handler);

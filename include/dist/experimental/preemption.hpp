@@ -48,7 +48,7 @@ class preemption_handler {
   }
   // Returns DIST_PREEMPTION_NONE, SAVED or OVER. A cancel object ends the wait.
   int32_t save_if_preempted(dist_cancel *cancel = nullptr) const {
-    int32_t state = DIST_PREEMPTION_NONE;
+    dist_preemption_state state = DIST_PREEMPTION_NONE;
     check(dist_preemption_save_if_preempted(handle_, cancel, &state));
     return state;
   }

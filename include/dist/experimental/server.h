@@ -288,8 +288,8 @@ DIST_API DIST_NODISCARD dist_status dist_closure_read_rows(dist_closure *closure
  *          NOT_FOUND            there is no such variable.
  *          FAILED_PRECONDITION  called in a function that creates a per-worker value.
  */
-DIST_API DIST_NODISCARD dist_status dist_closure_assign(dist_closure *closure, const char *name, int32_t how,
-                                                        dist_value *value);
+DIST_API DIST_NODISCARD dist_status dist_closure_assign(dist_closure *closure, const char *name,
+                                                        dist_assign_op how, dist_value *value);
 
 /**
  * Changes rows of a variable after the closure has succeeded, as dist_variable_scatter() does.
@@ -302,8 +302,8 @@ DIST_API DIST_NODISCARD dist_status dist_closure_assign(dist_closure *closure, c
  * Errors   The errors of dist_closure_assign(), and
  *          UNIMPLEMENTED  `how` is DIST_SCATTER_BATCH_UPDATE.
  */
-DIST_API DIST_NODISCARD dist_status dist_closure_scatter(dist_closure *closure, const char *name, int32_t how,
-                                                         dist_value *slices);
+DIST_API DIST_NODISCARD dist_status dist_closure_scatter(dist_closure *closure, const char *name,
+                                                         dist_scatter_op how, dist_value *slices);
 
 /**
  * Changes n colocated variables, after the closure has succeeded, with a function that the parameter servers have

@@ -70,10 +70,10 @@ class closure {
     return value::adopt(out);
   }
   // The methods that change variables take effect after the closure has succeeded.
-  void assign(const std::string &variable, int32_t how, const value &given) const {
+  void assign(const std::string &variable, dist_assign_op how, const value &given) const {
     check(dist_closure_assign(handle_, detail::for_c(variable), how, given.get()));
   }
-  void scatter(const std::string &variable, int32_t how, const value &slices) const {
+  void scatter(const std::string &variable, dist_scatter_op how, const value &slices) const {
     check(dist_closure_scatter(handle_, detail::for_c(variable), how, slices.get()));
   }
   void update(const std::string &function, const std::vector<std::string> &variables,

@@ -52,7 +52,7 @@ struct collective_options {
   const char *tag = nullptr;  // name for reports, equal on all members
   int64_t timeout_ns = 0;  // longest wait for a peer, in ns; 0 = the strategy's; DIST_NO_TIMEOUT = no limit
   group_ref group = {};    // participating group; default: all replicas
-  int32_t numerics = DIST_NUMERICS_ORDERED;  // 0 = the strategy's
+  dist_numerics numerics = DIST_NUMERICS_DEFAULT;
   int32_t axis = 0;
   const double *weights = nullptr;  // MEAN: one weight per contribution, on all members or on none
   std::size_t contributions = 0;    // tensors that this replica adds to each sum; `in` has as many lists
@@ -232,11 +232,11 @@ class collectives {
     });
   }
   // kind: DIST_SCAN_INCLUSIVE or DIST_SCAN_EXCLUSIVE.
-  Result scan(const reduction &op, int32_t kind, const tensors &data,
+  Result scan(const reduction &op, dist_scan_kind kind, const tensors &data,
               const collective_options &options = {}) const {
     return scan(op, kind, data, data, options);
   }
-  Result scan(const reduction &op, int32_t kind, const const_tensors &in, const tensors &out,
+  Result scan(const reduction &op, dist_scan_kind kind, const const_tensors &in, const tensors &out,
               const collective_options &options = {}) const {
     return issue(detail::with_operator(op, in, options), in, out,
                  [&](std::size_t n, const auto *c, dist_work **work) {

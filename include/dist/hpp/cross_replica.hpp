@@ -62,14 +62,15 @@ inline value strategy_ref::reduce(reduce_op op, const value &given) const { retu
 inline value strategy_ref::reduce(reduce_op op, const value &given,
                                   std::initializer_list<int32_t> axes) const {
   dist_value *reduced = nullptr;
-  check_call(dist_reduce(handle_, static_cast<int32_t>(op), given.get(),
+  check_call(dist_reduce(handle_, static_cast<dist_reduce_op>(op), given.get(),
                          axes.size() == 0 ? nullptr : axes.begin(), axes.size(), &reduced));
   return value::adopt(reduced);
 }
 inline value strategy_ref::reduce_to(reduce_op op, const value &given, const destination &where,
                                      const dist_communication_options &options) const {
   dist_value *reduced = nullptr;
-  check_call(dist_reduce_to(handle_, static_cast<int32_t>(op), given.get(), where.get(), &options, &reduced));
+  check_call(
+      dist_reduce_to(handle_, static_cast<dist_reduce_op>(op), given.get(), where.get(), &options, &reduced));
   return value::adopt(reduced);
 }
 inline value strategy_ref::reduce_to(reduce_op op, const value &given, const destination &where) const {
@@ -79,8 +80,8 @@ inline std::vector<value> strategy_ref::batch_reduce_to(
     reduce_op op, const std::vector<std::pair<value, destination>> &pairs,
     const dist_communication_options &options) const {
   detail::reduction_batch batch(pairs);
-  check_call(dist_batch_reduce_to(handle_, static_cast<int32_t>(op), batch.values.data(), batch.where(),
-                                  pairs.size(), &options, batch.results.data()));
+  check_call(dist_batch_reduce_to(handle_, static_cast<dist_reduce_op>(op), batch.values.data(),
+                                  batch.where(), pairs.size(), &options, batch.results.data()));
   return batch.take();
 }
 inline std::vector<value> strategy_ref::batch_reduce_to(
@@ -163,7 +164,7 @@ struct strategy_functions : cross_device_functions {
   std::function<int32_t(int32_t replica_id, int32_t num_replicas)> copy_of_replica;
   std::function<const char *(int32_t replica_id)> device_of_replica;
   // Receives log lines (DIST_LOG_...), on any thread. Its exceptions are discarded because nobody could catch them.
-  std::function<void(int32_t level, const char *message)> log;
+  std::function<void(dist_log_level level, const char *message)> log;
 };
 
 namespace detail {
@@ -229,7 +230,7 @@ inline strategy::strategy(dist_strategy_options options, strategy_functions func
       return name;
     };
   if (given.log) {
-    options_host.log = [](int32_t level, const char *message, void *user_data) {
+    options_host.log = [](dist_log_level level, const char *message, void *user_data) {
       try {
         static_cast<host *>(user_data)->functions.log(level, message);
       } catch (const std::exception &) {  // see strategy_functions

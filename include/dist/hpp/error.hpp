@@ -57,8 +57,8 @@ class error : public std::runtime_error {
   int32_t logical_device() const noexcept {
     return logical_device_;
   }  // of the replica at fault; -1 = the whole replica
-  int32_t collective() const noexcept { return collective_; }  // DIST_COLLECTIVE_...
-  int32_t group() const noexcept { return group_; }            // 0 = all replicas
+  dist_collective collective() const noexcept { return collective_; }
+  int32_t group() const noexcept { return group_; }  // 0 = all replicas
   int64_t sequence() const noexcept { return sequence_; }
   const std::string &tag() const noexcept { return tag_; }
   const std::string &expected() const noexcept { return expected_; }
@@ -73,7 +73,7 @@ class error : public std::runtime_error {
   int32_t worker_ = 0;
   int32_t replica_ = -1;
   int32_t logical_device_ = -1;
-  int32_t collective_ = DIST_COLLECTIVE_NONE;
+  dist_collective collective_ = DIST_COLLECTIVE_NONE;
   int32_t group_ = 0;
   int32_t inside_ = 0;
   int64_t sequence_ = 0;

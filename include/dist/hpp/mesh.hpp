@@ -78,7 +78,7 @@ class partition {
                                      found.size.data(), &found.elements));
     return found;
   }
-  int32_t kind() const noexcept { return c_.kind; }  // DIST_PARTITION_...
+  dist_partition_kind kind() const noexcept { return c_.kind; }
   const std::vector<int64_t> &shape() const noexcept { return shape_; }
   const std::vector<int64_t> &dimensions() const noexcept { return dimensions_; }
   int32_t num_logical_devices() const noexcept { return c_.num_logical_devices; }
@@ -93,7 +93,7 @@ class partition {
   }
 
  private:
-  partition(int32_t kind, std::vector<int64_t> shape, int32_t num_logical_devices)
+  partition(dist_partition_kind kind, std::vector<int64_t> shape, int32_t num_logical_devices)
       : shape_(std::move(shape)) {
     c_.kind = kind;
     c_.num_logical_devices = num_logical_devices;
@@ -144,7 +144,7 @@ inline std::size_t reshard_bytes(const partition &from, const partition &to, dis
 class halo {
  public:
   explicit halo(std::vector<int64_t> parts, std::vector<int64_t> low = {}, std::vector<int64_t> high = {},
-                std::vector<int32_t> edges = {})
+                std::vector<dist_edge> edges = {})
       : parts_(std::move(parts)), low_(std::move(low)), high_(std::move(high)), edges_(std::move(edges)) {
     const auto fits = [this](std::size_t n) { return n == 0 || n == parts_.size(); };
     if (!fits(low_.size()) || !fits(high_.size()) || !fits(edges_.size()))
@@ -163,7 +163,7 @@ class halo {
 
  private:
   std::vector<int64_t> parts_, low_, high_;
-  std::vector<int32_t> edges_;  // DIST_EDGE_...
+  std::vector<dist_edge> edges_;
 };
 
 // ---- On a replica ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ namespace dist {
 class metric {
  public:
   // kind: DIST_METRIC_...
-  metric(const strategy_ref &owner, int32_t kind, const char *name = nullptr) : owner_(owner) {
+  metric(const strategy_ref &owner, dist_metric_kind kind, const char *name = nullptr) : owner_(owner) {
     dist_metric *made = nullptr;
     check(dist_metric_create(owner.get(), kind, name, &made));
     handle_.reset(made);
@@ -30,7 +30,7 @@ class metric {
     return number;
   }
   void reset() const { check(dist_metric_reset(owner_.get(), handle_.get())); }
-  int32_t kind() const noexcept { return dist_metric_kind(handle_.get()); }
+  dist_metric_kind kind() const noexcept { return dist_metric_kind_of(handle_.get()); }
   const char *name() const noexcept { return dist_metric_name(handle_.get()); }
   // Its state, for checkpoints.
   variable_ref variable() const noexcept { return variable_ref(dist_metric_variable(handle_.get())); }

@@ -41,8 +41,10 @@ struct communication_options : dist_communication_options {
 
 // The name of an enum's value, and the value of a name in any case; `domain` is a DIST_ENUM_.... NULL if the number has
 // no name.
-inline const char *enum_name(int32_t domain, int32_t value) noexcept { return dist_enum_name(domain, value); }
-inline int32_t enum_from_name(int32_t domain, const char *name) {
+inline const char *enum_name(dist_enum_domain domain, int32_t value) noexcept {
+  return dist_enum_name(domain, value);
+}
+inline int32_t enum_from_name(dist_enum_domain domain, const char *name) {
   int32_t value = 0;
   check(dist_enum_from_name(domain, name, &value));
   return value;
@@ -53,20 +55,22 @@ inline const char *reduce_op_name(dist_reduce_op op) noexcept { return enum_name
 inline const char *reduce_op_name(reduce_op op) noexcept {
   return reduce_op_name(static_cast<dist_reduce_op>(op));
 }
-inline const char *communication_name(int32_t implementation) noexcept {
+inline const char *communication_name(dist_communication implementation) noexcept {
   return enum_name(DIST_ENUM_COMMUNICATION, implementation);
 }
-inline const char *cross_device_name(int32_t kind) noexcept {
+inline const char *cross_device_name(dist_cross_device_kind kind) noexcept {
   return enum_name(DIST_ENUM_CROSS_DEVICE, kind);
 }
-inline const char *synchronization_name(int32_t synchronization) noexcept {
+inline const char *synchronization_name(dist_synchronization synchronization) noexcept {
   return enum_name(DIST_ENUM_SYNCHRONIZATION, synchronization);
 }
-inline const char *aggregation_name(int32_t aggregation) noexcept {
+inline const char *aggregation_name(dist_aggregation aggregation) noexcept {
   return enum_name(DIST_ENUM_AGGREGATION, aggregation);
 }
-inline const char *input_mode_name(int32_t mode) noexcept { return enum_name(DIST_ENUM_INPUT_MODE, mode); }
-inline const char *shard_policy_name(int32_t policy) noexcept {
+inline const char *input_mode_name(dist_input_mode mode) noexcept {
+  return enum_name(DIST_ENUM_INPUT_MODE, mode);
+}
+inline const char *shard_policy_name(dist_shard_policy policy) noexcept {
   return enum_name(DIST_ENUM_SHARD_POLICY, policy);
 }
 
@@ -74,24 +78,28 @@ inline const char *shard_policy_name(int32_t policy) noexcept {
 inline reduce_op reduce_op_from_name(const char *name) {
   return static_cast<reduce_op>(enum_from_name(DIST_ENUM_VALUE_REDUCTION, name));
 }
-inline reduce_op reduce_op_from_aggregation(int32_t aggregation) {
-  dist_reduce_op op = 0;
+inline reduce_op reduce_op_from_aggregation(dist_aggregation aggregation) {
+  dist_reduce_op op{};
   check(dist_reduce_op_from_aggregation(aggregation, &op));
   return static_cast<reduce_op>(op);
 }
-inline int32_t communication_from_name(const char *name) {
-  return enum_from_name(DIST_ENUM_COMMUNICATION, name);
+inline dist_communication communication_from_name(const char *name) {
+  return static_cast<dist_communication>(enum_from_name(DIST_ENUM_COMMUNICATION, name));
 }
-inline int32_t cross_device_from_name(const char *name) {
-  return enum_from_name(DIST_ENUM_CROSS_DEVICE, name);
+inline dist_cross_device_kind cross_device_from_name(const char *name) {
+  return static_cast<dist_cross_device_kind>(enum_from_name(DIST_ENUM_CROSS_DEVICE, name));
 }
-inline int32_t synchronization_from_name(const char *name) {
-  return enum_from_name(DIST_ENUM_SYNCHRONIZATION, name);
+inline dist_synchronization synchronization_from_name(const char *name) {
+  return static_cast<dist_synchronization>(enum_from_name(DIST_ENUM_SYNCHRONIZATION, name));
 }
-inline int32_t aggregation_from_name(const char *name) { return enum_from_name(DIST_ENUM_AGGREGATION, name); }
-inline int32_t input_mode_from_name(const char *name) { return enum_from_name(DIST_ENUM_INPUT_MODE, name); }
-inline int32_t shard_policy_from_name(const char *name) {
-  return enum_from_name(DIST_ENUM_SHARD_POLICY, name);
+inline dist_aggregation aggregation_from_name(const char *name) {
+  return static_cast<dist_aggregation>(enum_from_name(DIST_ENUM_AGGREGATION, name));
+}
+inline dist_input_mode input_mode_from_name(const char *name) {
+  return static_cast<dist_input_mode>(enum_from_name(DIST_ENUM_INPUT_MODE, name));
+}
+inline dist_shard_policy shard_policy_from_name(const char *name) {
+  return static_cast<dist_shard_policy>(enum_from_name(DIST_ENUM_SHARD_POLICY, name));
 }
 
 // The full name of a device.

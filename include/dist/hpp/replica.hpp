@@ -62,7 +62,7 @@ class replica : public collectives<void> {
   value all_reduce_value(reduce_op op, const value &given, const collective_options &options = {}) const {
     const auto c = options.get();
     return value::made([&](dist_value **out) {
-      return dist_all_reduce_value(handle_, static_cast<int32_t>(op), given.get(), &c, out);
+      return dist_all_reduce_value(handle_, static_cast<dist_reduce_op>(op), given.get(), &c, out);
     });
   }
   value all_gather_value(const value &given, const collective_options &options = {}) const {
@@ -86,11 +86,11 @@ class replica : public collectives<void> {
   variable_ref variable(const char *name, const const_tensor &initial,
                         const dist_variable_options &options) const;
   value read(const variable_ref &variable) const;
-  void assign(const variable_ref &variable, const const_tensor &given, int32_t how = DIST_ASSIGN,
+  void assign(const variable_ref &variable, const const_tensor &given, dist_assign_op how = DIST_ASSIGN,
               const collective_options &options = {}) const;
-  void assign_value(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN,
+  void assign_value(const variable_ref &variable, const value &given, dist_assign_op how = DIST_ASSIGN,
                     const collective_options &options = {}) const;
-  void scatter(const variable_ref &variable, int32_t how, const value &slices,
+  void scatter(const variable_ref &variable, dist_scatter_op how, const value &slices,
                const collective_options &options = {}) const;
   // Like strategy_ref::update_values(), inside replicas (cross_replica.hpp).
   template <class Fn>

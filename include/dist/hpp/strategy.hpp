@@ -44,7 +44,7 @@ class strategy_ref {
   // ---- What it is
   int32_t num_replicas() const noexcept { return dist_strategy_num_replicas(handle_); }
   int32_t num_logical_devices() const noexcept;
-  int32_t kind() const noexcept;  // DIST_STRATEGY_...
+  dist_strategy_kind kind() const noexcept;
   const char *device(int32_t replica_id) const;
   const char *parameter_device(int32_t index) const;
   dist_strategy_properties query() const;
@@ -108,8 +108,8 @@ class strategy_ref {
   template <class Fn>
   value values_from_function(Fn &&fn) const;
   value read(const variable_ref &variable) const;
-  void assign(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN) const;
-  void scatter(const variable_ref &variable, int32_t how, const value &slices) const;
+  void assign(const variable_ref &variable, const value &given, dist_assign_op how = DIST_ASSIGN) const;
+  void scatter(const variable_ref &variable, dist_scatter_op how, const value &slices) const;
   const char *variable_device(const variable_ref &variable, int32_t copy) const;
   // Throws error DIST_DATA_LOSS, with the replica and the two elements, if the copies are not equal.
   void check_drift(const variable_ref &variable) const;
@@ -212,7 +212,7 @@ inline int32_t strategy_ref::num_logical_devices() const noexcept {
   return dist_strategy_num_logical_devices(handle_);
 }
 
-inline int32_t strategy_ref::kind() const noexcept { return dist_strategy_kind(handle_); }
+inline dist_strategy_kind strategy_ref::kind() const noexcept { return dist_strategy_kind_of(handle_); }
 
 inline const char *strategy_ref::device(int32_t replica_id) const {
   const char *name = nullptr;

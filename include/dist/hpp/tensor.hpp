@@ -311,7 +311,7 @@ enum class reduce_op : int32_t {
 class reduction {
  public:
   reduction(reduce_op op) noexcept : op_(static_cast<dist_reduce_op>(op)) {}  // NOLINT: meant to be implicit
-  explicit reduction(dist_reduce_fn call, void *data = nullptr, dist_dtype only = 0,
+  explicit reduction(dist_reduce_fn call, void *data = nullptr, dist_dtype only = {},
                      std::size_t element_bytes = 0) noexcept
       : op_(DIST_REDUCE_USER), dtype_(only), fn_(call), user_data_(data), element_bytes_(element_bytes) {}
 
@@ -323,7 +323,7 @@ class reduction {
 
  private:
   dist_reduce_op op_;
-  dist_dtype dtype_ = 0;
+  dist_dtype dtype_{};
   dist_reduce_fn fn_ = nullptr;
   void *user_data_ = nullptr;
   std::size_t element_bytes_ = 0;
@@ -364,7 +364,7 @@ reduction reduce_with(Fn &&fn, std::size_t element_bytes = 0) noexcept {
                 "the operator runs inside the library: declare it noexcept");
   return reduction([](void *acc, const void *in, int64_t count, dist_dtype dtype,
                       void *user_data) { (*static_cast<plain *>(user_data))(acc, in, count, dtype); },
-                   detail::address_of(fn), 0, element_bytes);
+                   detail::address_of(fn), {}, element_bytes);
 }
 
 // The size of an element in bytes; 0 for an unknown dtype.

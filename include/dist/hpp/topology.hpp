@@ -113,9 +113,10 @@ class device_assignment_ref {
 
 class device_assignment : public device_assignment_ref {
  public:
-  // Distributes replicas as blocks of devices; the default stride is 1 everywhere. device_order: DIST_DEVICE_ORDER_...
+  // Distributes replicas as blocks of devices; the default stride is 1 everywhere.
   static device_assignment build(const topology_ref &topology, const std::vector<int32_t> &computation_shape,
-                                 int32_t num_replicas = 1, int32_t device_order = DIST_DEVICE_ORDER_AUTO,
+                                 int32_t num_replicas = 1,
+                                 dist_device_order device_order = DIST_DEVICE_ORDER_AUTO,
                                  const std::vector<int32_t> &computation_stride = {}) {
     if (!computation_shape.empty() && !computation_stride.empty() &&
         computation_shape.size() != computation_stride.size())

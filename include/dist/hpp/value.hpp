@@ -96,7 +96,7 @@ class value {
   template <class T>
   static value object(const strategy_ref &owner, std::unique_ptr<T> thing);
   // DIST_VALUE_INDEXED_SLICES, DIST_VALUE_RAGGED, DIST_VALUE_SPARSE.
-  static value composite(const strategy_ref &owner, int32_t kind, const std::vector<value> &parts);
+  static value composite(const strategy_ref &owner, dist_value_kind kind, const std::vector<value> &parts);
   // Takes a DLPack tensor without copying it.
   static value from_dlpack(const strategy_ref &owner, DLManagedTensor *managed);
   // Shares the memory, read-only (although DLPack's struct cannot express that). The caller must call the result's
@@ -115,7 +115,7 @@ class value {
   // Whether both are the same object; merging compares values in this way.
   bool operator==(const value &other) const noexcept { return handle_ == other.handle_; }
   bool operator!=(const value &other) const noexcept { return handle_ != other.handle_; }
-  int32_t kind() const noexcept { return dist_value_kind(handle_); }
+  dist_value_kind kind() const noexcept { return dist_value_kind_of(handle_); }
   std::size_t size() const noexcept { return dist_value_size(handle_); }
   // An item by its index, of any integer type, or by its key.
   template <class Index, class = std::enable_if_t<is_element<Index> && std::is_integral_v<Index>>>
@@ -248,7 +248,8 @@ value value::object(const strategy_ref &owner, std::unique_ptr<T> thing) {
   return wrapped;
 }
 
-inline value value::composite(const strategy_ref &owner, int32_t kind, const std::vector<value> &parts) {
+inline value value::composite(const strategy_ref &owner, dist_value_kind kind,
+                              const std::vector<value> &parts) {
   return compose(
       owner, parts,
       [kind](dist_strategy *strategy, dist_value *const *handles, std::size_t n, dist_value **out) {

@@ -20,8 +20,8 @@ class variable_ref {
 
   const char *name() const noexcept { return dist_variable_name(handle_); }
   const char *class_name() const noexcept;
-  int32_t synchronization() const noexcept;
-  int32_t aggregation() const noexcept;
+  dist_synchronization synchronization() const noexcept;
+  dist_aggregation aggregation() const noexcept;
   bool trainable() const noexcept;
   int32_t num_copies() const noexcept { return dist_variable_num_copies(handle_); }
   const char *copy_name(int32_t copy) const noexcept;
@@ -46,7 +46,7 @@ class variable_ref {
 class variable : public variable_ref {
  public:
   variable(const strategy_ref &owner, const const_tensor &initial, const char *name = nullptr,
-           int32_t aggregation = DIST_AGGREGATION_NONE) {
+           dist_aggregation aggregation = DIST_AGGREGATION_NONE) {
     dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
     options.name = name;
     options.aggregation = aggregation;
@@ -94,7 +94,7 @@ inline variable_ref value::variable() const noexcept { return variable_ref(dist_
 inline value strategy_ref::read(const variable_ref &variable) const {
   return value::made([&](dist_value **out) { return dist_variable_read(handle_, variable.get(), out); });
 }
-inline void strategy_ref::assign(const variable_ref &variable, const value &given, int32_t how) const {
+inline void strategy_ref::assign(const variable_ref &variable, const value &given, dist_assign_op how) const {
   check(dist_variable_assign(handle_, variable.get(), how, given.get()));
 }
 
@@ -103,7 +103,7 @@ inline void strategy_ref::assign(const variable_ref &variable, const value &give
 inline value replica::read(const variable_ref &variable) const {
   return value::made([&](dist_value **out) { return dist_replica_read(handle_, variable.get(), out); });
 }
-inline void replica::assign(const variable_ref &variable, const const_tensor &given, int32_t how,
+inline void replica::assign(const variable_ref &variable, const const_tensor &given, dist_assign_op how,
                             const collective_options &options) const {
   const dist_tensor view = given.get();
   const auto c = options.get();
@@ -112,11 +112,13 @@ inline void replica::assign(const variable_ref &variable, const const_tensor &gi
 
 inline const char *variable_ref::class_name() const noexcept { return dist_variable_class(handle_); }
 
-inline int32_t variable_ref::synchronization() const noexcept {
+inline dist_synchronization variable_ref::synchronization() const noexcept {
   return dist_variable_synchronization(handle_);
 }
 
-inline int32_t variable_ref::aggregation() const noexcept { return dist_variable_aggregation(handle_); }
+inline dist_aggregation variable_ref::aggregation() const noexcept {
+  return dist_variable_aggregation(handle_);
+}
 
 inline bool variable_ref::trainable() const noexcept { return dist_variable_trainable(handle_) != 0; }
 
@@ -126,7 +128,8 @@ inline const char *variable_ref::copy_name(int32_t copy) const noexcept {
 
 // ---- From outside ----------------------------------------------------------------------------------------
 
-inline void strategy_ref::scatter(const variable_ref &variable, int32_t how, const value &slices) const {
+inline void strategy_ref::scatter(const variable_ref &variable, dist_scatter_op how,
+                                  const value &slices) const {
   check(dist_variable_scatter(handle_, variable.get(), how, slices.get()));
 }
 inline const char *strategy_ref::variable_device(const variable_ref &variable, int32_t copy) const {
@@ -157,12 +160,12 @@ inline variable_ref replica::variable(const char *name, const const_tensor &init
   const dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
   return variable(name, initial, options);
 }
-inline void replica::assign_value(const variable_ref &variable, const value &given, int32_t how,
+inline void replica::assign_value(const variable_ref &variable, const value &given, dist_assign_op how,
                                   const collective_options &options) const {
   const auto c = options.get();
   dist::check(dist_replica_assign_value(handle_, variable.get(), how, given.get(), &c));
 }
-inline void replica::scatter(const variable_ref &variable, int32_t how, const value &slices,
+inline void replica::scatter(const variable_ref &variable, dist_scatter_op how, const value &slices,
                              const collective_options &options) const {
   const auto c = options.get();
   dist::check(dist_replica_scatter(handle_, variable.get(), how, slices.get(), &c));

@@ -68,7 +68,7 @@ static void one_memory_for_all_who_ask(void **state) {
   dist_value *first = mapped(file, "w"), *second = mapped(file, "w"), *all = mapped(file, NULL);
   assert_true(atomic_load(&counted.live_bytes) - before < (long)sizeof weights / 2);
   assert_ptr_equal(data_of(first), data_of(second));
-  assert_int_equal(dist_value_kind(all), DIST_VALUE_DICT);
+  assert_int_equal(dist_value_kind_of(all), DIST_VALUE_DICT);
   assert_ptr_equal(data_of(dist_value_get(all, "w")), data_of(first));
   assert_memory_equal(data_of(dist_value_get(all, "b")), weights, COLUMNS * sizeof(float));
   dist_checkpoint_destroy(file);

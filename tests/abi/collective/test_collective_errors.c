@@ -34,6 +34,7 @@ typedef struct trial {
 
 static trial good_call(int32_t collective) {
   trial c = {.collective = collective,
+             .kind = DIST_SCAN_INCLUSIVE,
              .dtype = DIST_F32,
              .out_dtype = DIST_F32,
              .ndim = 2,

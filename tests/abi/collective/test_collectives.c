@@ -130,7 +130,7 @@ static dist_status sum_and_share(dist_strategy *strategy, dist_value *args, dist
   job *j = user_data;
   atomic_fetch_add(&j->calls, 1);
   const int32_t n = dist_strategy_num_replicas(strategy);
-  if (strategy != j->strategy || dist_value_kind(args) != DIST_VALUE_LIST || dist_value_size(args) != 1)
+  if (strategy != j->strategy || dist_value_kind_of(args) != DIST_VALUE_LIST || dist_value_size(args) != 1)
     return DIST_INTERNAL;
   const dist_value *given = dist_value_item(args, 0);
   int64_t sum = 0;

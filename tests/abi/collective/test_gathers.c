@@ -239,7 +239,7 @@ static void what_does_not_fit_together(void **state) {
       e.destination[r] = culprit && m->destination != -2 ? m->destination : (r + 1) % 3;
       e.source[r] = culprit && m->source != -2 ? m->source : (r + 2) % 3;
     }
-    for (int threads = 0; threads < 2; threads++) {
+    for (int threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
       assert_int_equal(dist_run(strategies[2], do_exchange, &e, NULL), DIST_INVALID_ARGUMENT);
       for (int32_t r = 0; r < 3; r++) {
         assert_int_equal(e.statuses[r], DIST_INVALID_ARGUMENT);

@@ -52,7 +52,7 @@ static dist_status play(dist_replica *replica, void *user_data) {
  * not. */
 static void every_collective_in_every_group(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = strategy_of(R, threads);
     dist_group *groups[GROUPS] = {GROUP(strategy, 0, 2, 4), GROUP(strategy, 1, 3, 5), GROUP(strategy, 2, 3),
                                   GROUP(strategy, 5), GROUP(strategy, 0, 1, 2, 3, 4, 5)};
@@ -62,6 +62,7 @@ static void every_collective_in_every_group(void **state) {
         dist_group *group = k % 6 == 5 ? NULL : groups[(k + (int)round) % GROUPS];
         recipe given = {.collective = exchanged[((uint64_t)k + round) % COUNT_OF(exchanged)],
                         .op = DIST_REDUCE_SUM,
+                        .kind = DIST_SCAN_INCLUSIVE,
                         .n = (size_t)k % 3,
                         .dtypes = {DIST_F32, DIST_I8},
                         .ndim = 2,
@@ -242,7 +243,7 @@ static void a_run_that_comes_late_to_a_group(void **state) {
   } expected[] = {{EARLY, DIST_ABORTED, DIST_ABORTED, "replica 4 returned early"},
                   {FAILS, DIST_ABORTED, DIST_DATA_LOSS, "replica 4 failed with DATA_LOSS: no more data"},
                   {CANCELS, DIST_CANCELLED, DIST_CANCELLED, "dist_strategy_cancel"}};
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = strategy_of(R, threads);
     dist_group *unused = GROUP(strategy, 0, 1, 2, 3, 4, 5);
     static scene s;
@@ -290,7 +291,7 @@ static dist_status wait_around(dist_replica *replica, void *user_data) {
 
 static void replicas_that_wait_for_each_other(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.num_replicas = R, options.threads = threads, options.timeout_ns = -1;
     dist_strategy *strategy = strategy_with(options);
@@ -366,7 +367,7 @@ static dist_status wait_for_either(dist_replica *replica, void *user_data) {
 
 static void a_wait_for_any_of_several_is_an_edge(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.num_replicas = R, options.threads = threads, options.timeout_ns = -1;
     dist_strategy *strategy = strategy_with(options);

@@ -290,10 +290,10 @@ static void the_same_bits_whatever_varies(void **state) {
         o.in[r][i] =
             ldexpf((float)(next_random(&seed) >> 40) - 8388608.0f, (int)(next_random(&seed) % 60) - 150);
     }
-    for (int32_t numerics = 0; numerics < 3; numerics++) {
+    for (int32_t numerics = DIST_NUMERICS_ORDERED; numerics <= DIST_NUMERICS_TREE; numerics++) {
       uint64_t first = 0;
       o.numerics = numerics;
-      for (int32_t threads = 0; threads < 3; threads++) {
+      for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
         dist_strategy *strategy = strategy_of(sizes[s], threads);
         for (int variant = 0; variant < 12; variant++) {
           o.pieces = 1 + (size_t)variant % MOST_PIECES;

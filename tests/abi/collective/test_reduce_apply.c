@@ -312,7 +312,7 @@ static const int32_t sizes[] = {1, 2, 3, 5, MEMBERS};
 
 static void every_step(int32_t kind) {
   for (size_t z = 0; z < COUNT_OF(sizes); z++) {
-    for (int32_t threads = 0; threads < 3; threads++) {
+    for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
       dist_strategy *strategy = strategy_of(sizes[z], threads);
       for (uint64_t k = 0; k < 24; k++) {
         const recipe given = recipe_of(k, sizes[z], k % 8 == 7 && sizes[z] < 5 ? 180 : 30);
@@ -408,7 +408,7 @@ static void options_that_are_refused(void **state) {
     NOT = DIST_UNIMPLEMENTED
   };
   static const bad table[] = {
-      {"kind is 0", WRONG, {.kind = 0}, DIST_F32, DIST_F32, 0},
+      {"kind is -1", WRONG, {.kind = -1}, DIST_F32, DIST_F32, 0},
       {"kind is 3", WRONG, {.kind = 3}, DIST_F32, DIST_F32, 0},
       {"clip_norm is -1", WRONG, {.kind = SGD, .clip_norm = -1}, DIST_F32, DIST_F32, 0},
       {"clip_norm is nan", WRONG, {.kind = SGD, .clip_norm = NAN}, DIST_F32, DIST_F32, 0},

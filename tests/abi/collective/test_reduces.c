@@ -31,7 +31,7 @@ static void check_all_kinds(recipe given, uint64_t seed) {
       given.collective = kinds[k];
       given.members = sizes[s];
       given.root = (int32_t)(seed % (uint64_t)sizes[s]);
-      given.kind = (int32_t)(seed % 2);
+      given.kind = seed % 2 == 0 ? DIST_SCAN_INCLUSIVE : DIST_SCAN_EXCLUSIVE;
       given.seed = seed * 10 + k;
       if (!possible(&given)) continue;
       make_exchange(&e, &given);
@@ -117,7 +117,8 @@ static void in_place(void **state) {
         for (size_t s = 0; s < COUNT_OF(sizes); s++) {
           for (size_t k = 0; k < COUNT_OF(kinds); k++) {
             if (kinds[k] == DIST_COLLECTIVE_REDUCE_SCATTER) continue;
-            given.collective = kinds[k], given.members = sizes[s], given.kind = (int32_t)(seed % 2);
+            given.collective = kinds[k], given.members = sizes[s],
+            given.kind = seed % 2 == 0 ? DIST_SCAN_INCLUSIVE : DIST_SCAN_EXCLUSIVE;
             given.root = sizes[s] - 1, given.seed = seed;
             if (!possible(&given)) continue;
             make_exchange(&e, &given);

@@ -166,6 +166,7 @@ static const char *look_at(int32_t r) {
 
 static void check_scene(dist_strategy *strategy) {
   report error;
+  if (s.kind == 0) s.kind = DIST_SCAN_INCLUSIVE;
   make_scene();
   if (run_on(DIST_THREADS_CALLER, strategy, reduce_them, &s.element_bytes, &error) != DIST_OK)
     fail_msg("collective %d of elements of %zu: %s", s.collective, s.element_bytes, error.message);

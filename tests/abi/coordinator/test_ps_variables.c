@@ -29,7 +29,7 @@ static dist_status half_done(dist_tensor *variables, size_t n, dist_value *argum
 /* Fails with a status and no words of its own. */
 static dist_status wordless(dist_tensor *variables, size_t n, dist_value *arguments, void *user_data) {
   (void)variables, (void)n, (void)user_data;
-  return dist_value_kind(arguments) == DIST_VALUE_NONE ? DIST_DATA_LOSS : 77;
+  return dist_value_kind_of(arguments) == DIST_VALUE_NONE ? DIST_DATA_LOSS : 77;
 }
 /* Ends its own server, or waits for its end: neither can be. */
 static dist_status end_itself(dist_tensor *variables, size_t n, dist_value *arguments, void *user_data) {

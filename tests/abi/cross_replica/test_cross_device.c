@@ -47,13 +47,13 @@ static void the_kinds_give_the_same_bits(void **state) {
     options.kind = kind;
     options.num_packs = kind;
     dist_cross_device *ops = ops_of(options);
-    assert_int_equal(dist_cross_device_kind(ops), kind);
+    assert_int_equal(dist_cross_device_kind_of(ops), kind);
     assert_int_equal(dist_cross_device_num_packs(ops), kind);
     assert_null(dist_cross_device_device(ops));
     dist_strategy *strategy = strategy_by(ops, NULL, NULL);
     dist_value *result = NULL;
     assert_int_equal(dist_cross_device_reduce(ops, DIST_REDUCE_MEAN, spread, &place, &result), DIST_OK);
-    assert_int_equal(dist_value_kind(result), DIST_VALUE_MIRRORED);
+    assert_int_equal(dist_value_kind_of(result), DIST_VALUE_MIRRORED);
     assert_int_equal(bits_of(dist_value_item(result, R - 1)), bits_of(plain));
     dist_value_release(result);
     dist_cross_device_destroy(ops); /* the strategy goes on with it */
@@ -256,7 +256,7 @@ static void a_strategy_of_the_hosts(void **state) {
   dist_strategy *strategy = strategy_by(NULL, &functions, &self);
   memset(&functions, 0, sizeof functions); /* was copied */
   check_host_functions(strategy, &self);
-  assert_int_equal(dist_strategy_kind(strategy), DIST_STRATEGY_CENTRAL_STORAGE);
+  assert_int_equal(dist_strategy_kind_of(strategy), DIST_STRATEGY_CENTRAL_STORAGE);
   const char *name = NULL;
   assert_int_equal(dist_strategy_device(strategy, 2, &name), DIST_OK);
   assert_string_equal(name, "/job:localhost/replica:0/task:0/device:CPU:6");
@@ -274,7 +274,7 @@ static void a_strategy_of_the_hosts(void **state) {
   dist_strategy_functions_init(&functions, sizeof functions);
   functions.copy_of_replica = own_copy;
   strategy = strategy_by(NULL, &functions, NULL);
-  assert_int_equal(dist_strategy_kind(strategy), DIST_STRATEGY_MIRRORED);
+  assert_int_equal(dist_strategy_kind_of(strategy), DIST_STRATEGY_MIRRORED);
   assert_int_equal(dist_strategy_destroy(strategy), DIST_OK);
 }
 
@@ -314,9 +314,9 @@ static void bad_options(void **state) {
   dist_cross_device *ops = NULL;
   dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   assert_int_equal(dist_cross_device_create(&options, NULL), DIST_INVALID_ARGUMENT);
-  options.kind = 6;
+  options.kind = DIST_CROSS_DEVICE_HOST + 1;
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
-  options.kind = 4; /* between two kinds */
+  options.kind = DIST_CROSS_DEVICE_NCCL + 1; /* between two kinds */
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
   options.kind = DIST_CROSS_DEVICE_NCCL;
   options.num_packs = -1;
@@ -341,7 +341,7 @@ static void bad_options(void **state) {
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
   assert_null(ops);
   dist_cross_device_destroy(NULL);
-  assert_int_equal(dist_cross_device_kind(NULL), 0);
+  assert_int_equal(dist_cross_device_kind_of(NULL), 0);
   assert_int_equal(dist_cross_device_num_packs(NULL), 0);
   assert_null(dist_cross_device_device(NULL));
 }

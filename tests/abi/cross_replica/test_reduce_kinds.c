@@ -30,7 +30,7 @@ static void slices_are_joined_in_the_order_of_replicas(void **state) {
   for (int op = DIST_REDUCE_SUM; op <= DIST_REDUCE_MEAN; op++) {
     dist_value *result = NULL;
     assert_int_equal(dist_reduce(*state, op, spread, NULL, 0, &result), DIST_OK);
-    assert_int_equal(dist_value_kind(result), DIST_VALUE_INDEXED_SLICES);
+    assert_int_equal(dist_value_kind_of(result), DIST_VALUE_INDEXED_SLICES);
     assert_tensor(dist_value_item(result, 0), DIST_F32, 2 * R, rows[op - DIST_REDUCE_SUM]);
     assert_tensor(dist_value_item(result, 1), DIST_I64, 2 * R, indices);
     assert_tensor(dist_value_item(result, 2), DIST_I64, 1, &size);
@@ -114,7 +114,7 @@ static void a_nest_keeps_its_kind_and_has_no_axes(void **state) {
   dist_value *result = NULL;
   assert_int_equal(dist_value_create_tuple(*state, items, 2, &tuple), DIST_OK);
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_MEAN, tuple, NULL, 0, &result), DIST_OK);
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_TUPLE);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_TUPLE);
   const double two = 2;
   assert_tensor(dist_value_item(result, 0), DIST_F32, 1, &two);
   assert_tensor(dist_value_item(result, 1), DIST_F64, 1, &two);

@@ -251,14 +251,14 @@ static void destinations_choose_the_replicas(void **state) {
     assert_int_equal(
         dist_reduce_to(*state, DIST_REDUCE_SUM, spread, d < 0 ? NULL : &everywhere[d], NULL, &result),
         DIST_OK);
-    assert_int_equal(dist_value_kind(result), DIST_VALUE_MIRRORED);
+    assert_int_equal(dist_value_kind_of(result), DIST_VALUE_MIRRORED);
     assert_int_equal(dist_value_size(result), R);
     for (size_t r = 0; r < R; r++) assert_tensor(dist_value_item(result, r), DIST_F32, 1, &six);
     dist_value_release(result);
   }
   const dist_destination one = {NULL, NULL, "replica:2"};
   assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &one, NULL, &result), DIST_OK);
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_TENSOR);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_TENSOR);
   assert_tensor(result, DIST_F32, 1, &six);
   dist_value_release(result);
   result = NULL;
@@ -339,7 +339,7 @@ static void local_results_are_the_components(void **state) {
   dist_value *spread = scalars(*state, DIST_F32, 1, 2, 3);
   dist_value *list = NULL;
   assert_int_equal(dist_strategy_local_results(*state, spread, &list), DIST_OK);
-  assert_int_equal(dist_value_kind(list), DIST_VALUE_TUPLE);
+  assert_int_equal(dist_value_kind_of(list), DIST_VALUE_TUPLE);
   assert_int_equal(dist_value_size(list), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(list, r), dist_value_item(spread, r));
   /* Of one thing that nobody has distributed: itself. */
@@ -355,7 +355,7 @@ static void local_results_are_the_components(void **state) {
   assert_int_equal(dist_value_size(again), R);
   for (size_t r = 0; r < R; r++) {
     const dist_value *mine = dist_value_item(again, r);
-    assert_int_equal(dist_value_kind(mine), DIST_VALUE_LIST);
+    assert_int_equal(dist_value_kind_of(mine), DIST_VALUE_LIST);
     assert_ptr_equal(dist_value_item(mine, 0), dist_value_item(spread, r));
     assert_ptr_equal(dist_value_item(mine, 1), items[1]);
   }
@@ -411,7 +411,7 @@ static void one_replica_reduces_to_itself(void **state) {
     assert_ptr_equal(result, tensor);
     dist_value_release(result);
     assert_int_equal(dist_reduce_to(alone, op, tensor, NULL, NULL, &result), DIST_OK);
-    assert_int_equal(dist_value_kind(result), DIST_VALUE_TENSOR);
+    assert_int_equal(dist_value_kind_of(result), DIST_VALUE_TENSOR);
     dist_value_release(result);
   }
   dist_value_release(tensor);

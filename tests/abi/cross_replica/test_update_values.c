@@ -72,7 +72,7 @@ static void each_copy_has_its_own_arguments(void **state) {
   assert_int_equal(self.calls, R);
   assert_int_equal(self.cross, R);
   assert_int_equal(self.no_replica, R);
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_MIRRORED);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_MIRRORED);
   for (int32_t r = 0; r < R; r++) {
     assert_int_equal(self.replicas[r], r);
     assert_true(copy_of(variable, r) == 1 + 10 * (float)(r + 1));
@@ -101,7 +101,7 @@ static void results_without_a_group(void **state) {
   seen self = {.strategy = *state};
   assert_int_equal(
       dist_update_values(*state, variable, scale_and_add, &self, args, kwargs, &options, &result), DIST_OK);
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_TUPLE);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_TUPLE);
   assert_int_equal(dist_value_size(result), 1);
   assert_ptr_equal(dist_value_item(result, 0), scale);
   assert_true(copy_of(variable, 1) == 6);
@@ -218,7 +218,7 @@ static void central_storage_updates_its_one_copy(void **state) {
   assert_int_equal(self.replicas[0], -1);
   assert_string_equal(self.devices[0], "device:CPU:7");
   assert_true(copy_of(variable, 2) == 5);
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_TENSOR);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_TENSOR);
   dist_value_release(result);
   /* Its variable is in one place; what is not distributed is one contribution to a batch. */
   const dist_destination at_variable = {variable, NULL, NULL};
@@ -380,7 +380,7 @@ static void broadcasts_and_contexts(void **state) {
   const dist_destination at_variable = {variable, NULL, NULL}, at_cpu = {NULL, NULL, "CPU:1"};
   dist_value *result = NULL;
   assert_int_equal(dist_broadcast_to(*state, tensor, &at_variable, &result), DIST_OK);
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_MIRRORED);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_MIRRORED);
   assert_ptr_equal(dist_value_item(result, 2), tensor);
   dist_value_release(result);
   assert_int_equal(dist_broadcast_to(*state, tensor, &at_cpu, &result), DIST_OK);

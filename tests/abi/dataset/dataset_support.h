@@ -20,11 +20,11 @@ static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline dist_tensor component(const dist_value *leaf, int32_t num_replicas, int32_t r) {
   dist_tensor tensor;
   if (num_replicas == 1) {
-    assert_int_equal(dist_value_kind(leaf), DIST_VALUE_TENSOR);
+    assert_int_equal(dist_value_kind_of(leaf), DIST_VALUE_TENSOR);
     assert_ok(dist_value_tensor(leaf, &tensor));
     return tensor;
   }
-  assert_int_equal(dist_value_kind(leaf), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(leaf), DIST_VALUE_PER_REPLICA);
   assert_int_equal(dist_value_size(leaf), num_replicas);
   assert_ok(dist_value_tensor(dist_value_item(leaf, (size_t)r), &tensor));
   return tensor;

@@ -115,7 +115,7 @@ static void several_tensors_are_a_list(void **state) {
   for (int step = 0; step < 2; step++) {
     dist_value *batch = NULL;
     assert_ok(dist_iterator_next(iterator, &batch));
-    assert_int_equal(dist_value_kind(batch), DIST_VALUE_LIST);
+    assert_int_equal(dist_value_kind_of(batch), DIST_VALUE_LIST);
     assert_int_equal(dist_value_size(batch), 2);
     for (int r = 0; r < 2; r++) {
       const dist_tensor f = component(dist_value_item(batch, 0), 2, r),

@@ -432,7 +432,7 @@ static void batches_are_specified(void **state) {
     dist_value *spec = NULL;
     assert_ok(dist_dataset_element_spec(dataset, &spec));
     if (cases[i].replicas == 2) {
-      assert_int_equal(dist_value_kind(spec), DIST_VALUE_PER_REPLICA);
+      assert_int_equal(dist_value_kind_of(spec), DIST_VALUE_PER_REPLICA);
       assert_string_equal(dist_value_text(dist_value_item(spec, 1)), cases[i].text);
     } else {
       assert_string_equal(dist_value_text(spec), cases[i].text);

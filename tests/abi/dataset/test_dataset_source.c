@@ -186,12 +186,12 @@ static void a_batch_has_its_elements_structure(void **state) {
   dist_iterator *iterator = pass(dataset);
   dist_value *batch = NULL;
   assert_ok(dist_iterator_next(iterator, &batch));
-  assert_int_equal(dist_value_kind(batch), DIST_VALUE_DICT);
+  assert_int_equal(dist_value_kind_of(batch), DIST_VALUE_DICT);
   assert_int_equal(dist_value_size(batch), 2);
   static const int64_t indices[] = {0, 1, 2};
   check_leaf(dist_value_get(batch, "b"), 2, indices, 3);
   const dist_value *a = dist_value_get(batch, "a");
-  assert_int_equal(dist_value_kind(a), DIST_VALUE_LIST);
+  assert_int_equal(dist_value_kind_of(a), DIST_VALUE_LIST);
   const dist_tensor first = component(dist_value_item(a, 0), 2, 0),
                     second = component(dist_value_item(a, 0), 2, 1);
   static const int64_t pairs[] = {0, 1, 2, 3, 4, 5};

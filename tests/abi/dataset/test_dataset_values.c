@@ -87,7 +87,7 @@ static dist_iterator *pass_of(source *s, int64_t batch) {
 
 /* Replica r's part of a leaf of two. */
 static dist_value *part(const dist_value *leaf, size_t r) {
-  assert_int_equal(dist_value_kind(leaf), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(leaf), DIST_VALUE_PER_REPLICA);
   assert_int_equal(dist_value_size(leaf), 2);
   return dist_value_item(leaf, r);
 }
@@ -108,19 +108,19 @@ static void texts_and_objects_come_in_lists(void **state) {
   for (int step = 0; step < 2; step++) {
     dist_value *batch = NULL;
     assert_ok(dist_iterator_next(iterator, &batch));
-    assert_int_equal(dist_value_kind(batch), DIST_VALUE_TUPLE);
+    assert_int_equal(dist_value_kind_of(batch), DIST_VALUE_TUPLE);
     for (size_t r = 0; r < 2; r++) {
       const size_t n = texts[step][r][1] == NULL ? 1 : 2;
       const dist_value *own = part(dist_value_item(batch, 1), r),
                        *objects = part(dist_value_item(batch, 2), r);
-      assert_int_equal(dist_value_kind(own), DIST_VALUE_LIST);
+      assert_int_equal(dist_value_kind_of(own), DIST_VALUE_LIST);
       assert_int_equal(dist_value_size(own), n);
       assert_int_equal(dist_value_size(objects), n);
       for (size_t i = 0; i < n; i++)
         assert_string_equal(dist_value_text(dist_value_item(own, i)), texts[step][r][i]);
       assert_non_null(dist_value_object(dist_value_item(objects, 0)));
     }
-    assert_int_equal(dist_value_kind(dist_value_item(batch, 3)), DIST_VALUE_NONE);
+    assert_int_equal(dist_value_kind_of(dist_value_item(batch, 3)), DIST_VALUE_NONE);
     dist_value_release(batch);
   }
   dist_iterator_destroy(iterator);
@@ -137,7 +137,7 @@ static void ragged_tensors_are_cut_by_rows(void **state) {
                        inner[2][3] = {{0, 2, 2}, {0, 1, 4}};
   for (size_t r = 0; r < 2; r++) {
     const dist_value *own = part(batch, r);
-    assert_int_equal(dist_value_kind(own), DIST_VALUE_RAGGED);
+    assert_int_equal(dist_value_kind_of(own), DIST_VALUE_RAGGED);
     check_vector(dist_value_item(own, 0), values[r], r == 0 ? 2 : 4);
     check_vector(dist_value_item(own, 1), outer[r], 3);
     check_vector(dist_value_item(own, 2), inner[r], 3);
@@ -157,7 +157,7 @@ static void sparse_tensors_are_cut_by_rows(void **state) {
   for (size_t r = 0; r < 2; r++) {
     const dist_value *own = part(batch, r);
     dist_tensor indices;
-    assert_int_equal(dist_value_kind(own), DIST_VALUE_SPARSE);
+    assert_int_equal(dist_value_kind_of(own), DIST_VALUE_SPARSE);
     assert_ok(dist_value_tensor(dist_value_item(own, 0), &indices));
     assert_int_equal(indices.shape[0], r + 1);
     assert_memory_equal(indices.data, at[r], 2 * (r + 1) * sizeof **at);
@@ -200,11 +200,11 @@ static void structures_are_specified(void **state) {
   dist_value *spec = NULL;
   assert_ok(dist_dataset_create_from_callback(s.strategy, element, &s, NULL, &options, &dataset));
   assert_ok(dist_dataset_element_spec(dataset, &spec));
-  assert_int_equal(dist_value_kind(spec), DIST_VALUE_TUPLE);
+  assert_int_equal(dist_value_kind_of(spec), DIST_VALUE_TUPLE);
   assert_string_equal(dist_value_text(dist_value_item(spec, 0)), "i64[?]");
   assert_string_equal(dist_value_text(dist_value_item(spec, 1)), "text[?]");
   assert_string_equal(dist_value_text(dist_value_item(spec, 2)), "object[?]");
-  assert_int_equal(dist_value_kind(dist_value_item(spec, 3)), DIST_VALUE_NONE);
+  assert_int_equal(dist_value_kind_of(dist_value_item(spec, 3)), DIST_VALUE_NONE);
   dist_value_release(spec);
   s.size = 0;
   assert_int_equal(dist_dataset_element_spec(dataset, &spec), DIST_OUT_OF_RANGE);

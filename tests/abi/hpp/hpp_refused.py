@@ -42,7 +42,7 @@ struct given {
 DELETED = r"deleted"
 CONST_POINTER = r"const float ?\*.*to.*float ?\*|'float \*' with an rvalue of type 'const float \*'"
 READ_ONLY = r"read-only|const-qualified"
-NO_CONVERSION = r"could not convert|no viable|no matching|no known conversion|cannot convert|conversion from"
+NO_CONVERSION = r"could not convert|no viable|no matching|no known conversion|cannot convert|conversion from|incompatible type"
 
 # What it is about, the body that compiles, the body that is refused, and what the compiler says of it.
 CASES = [
@@ -123,6 +123,14 @@ CASES = [
      "g.strategy.update(g.variable, [](dist::tensor t, const dist::value &) { *t.data<float>() = 1; }, g.value);",
      "g.strategy.update(g.variable, [](dist::const_tensor t, const dist::value &) { *t.data<float>() = 1; }, g.value);",
      READ_ONLY),
+    # Each enum is a type of its own.
+    ("operator for a kind of scan", "floats v; g.replica.scan(reduce_op::sum, DIST_SCAN_EXCLUSIVE, v);",
+     "floats v; g.replica.scan(reduce_op::sum, DIST_REDUCE_MAX, v);", NO_CONVERSION),
+    ("swapped in C's function",
+     "(void)!dist_scan(nullptr, DIST_REDUCE_SUM, DIST_SCAN_EXCLUSIVE, &g.c, &g.c, 1, nullptr, nullptr);",
+     "(void)!dist_scan(nullptr, DIST_SCAN_EXCLUSIVE, DIST_REDUCE_SUM, &g.c, &g.c, 1, nullptr, nullptr);", NO_CONVERSION),
+    ("threads for a kind of strategy", "dist_strategy_options o = DIST_STRATEGY_OPTIONS_INIT; o.threads = DIST_THREADS_HOST; (void)o;",
+     "dist_strategy_options o = DIST_STRATEGY_OPTIONS_INIT; o.kind = DIST_THREADS_HOST; (void)o;", NO_CONVERSION),
     # A number is an index, and never a name.
     ("number for a device", 'g.strategy.reduce_to(reduce_op::sum, g.value, "CPU:0");',
      "g.strategy.reduce_to(reduce_op::sum, g.value, 0);", DELETED),

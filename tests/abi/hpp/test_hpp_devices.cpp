@@ -102,7 +102,7 @@ void partitions() {
   const auto everywhere = dist::partition::replicate({8, 6}, D);
   assert_int_equal(dist::reshard_bytes(everywhere, rows, DIST_F32), 0);
   assert_int_equal(dist::reshard_bytes(rows, everywhere, DIST_F32, 0), 36 * 4);
-  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::reshard_bytes(rows, everywhere, 0));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::reshard_bytes(rows, everywhere, dist_dtype{}));
 }
 
 void functions_on_devices() {

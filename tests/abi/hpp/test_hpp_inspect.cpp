@@ -143,7 +143,7 @@ void metrics_and_losses() {
   assert_true(mean.result() == 0);
   const std::vector<float> losses{1, 2};
   assert_true(dist::average_loss<float>(replica(nullptr), losses, 3) == 1);
-  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::metric(strategy, 99));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::metric(strategy, dist_metric_kind{99}));
 }
 
 void checkpoints() {

@@ -151,7 +151,7 @@ void reductions_from_outside() {
   how.implementation = DIST_COMMUNICATION_RING;
   assert_true(scalar_of<float>(strategy.reduce_to(reduce_op::sum, parts, "CPU:1", how)) == 4);
   assert_true(scalar_of<float>(strategy.batch_reduce_to(reduce_op::sum, {{parts, "CPU:1"}}, how)[0]) == 4);
-  how.implementation = 99;
+  how.implementation = dist_communication{99};
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.reduce_to(reduce_op::sum, parts, "CPU:1", how));
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.batch_reduce_to(reduce_op::sum, {{parts, "CPU:1"}}, how));
 
@@ -178,7 +178,7 @@ void cross_device_operations() {
       value::per_replica(strategy, {row<int32_t>(strategy, {1}), row<int32_t>(strategy, {2, 3})});
   assert_true(row_of<int32_t>(plain.gather(rows, 0)) == (std::vector<int32_t>{1, 2, 3}));
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, plain.reduce(reduce_op::sum, parts, {}));
-  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::cross_device(99));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::cross_device(dist_cross_device_kind{99}));
 
   dist::cross_device one = dist::cross_device::reduction_to_one_device("CPU:0");
   assert_string_equal(one.device(), dist::canonical_device("CPU:0").c_str());

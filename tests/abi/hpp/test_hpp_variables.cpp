@@ -11,7 +11,8 @@ using dist::replica;
 using dist::tensor;
 using dist::value;
 
-dist_variable_options options_of(const char *name, int32_t aggregation, int32_t synchronization) {
+dist_variable_options options_of(const char *name, dist_aggregation aggregation,
+                                 dist_synchronization synchronization) {
   dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
   options.name = name;
   options.aggregation = aggregation;
@@ -62,7 +63,8 @@ void first_values_of_functions() {
   REQUIRE_OWN_ERROR("no first value",
                     dist::variable(strategy, throws, dist_variable_options(DIST_VARIABLE_OPTIONS_INIT)));
   int64_t zero = 0;
-  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::variable(strategy, tensor(&zero, {}), nullptr, 99));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT,
+                dist::variable(strategy, tensor(&zero, {}), nullptr, dist_aggregation{99}));
 }
 
 void from_outside() {

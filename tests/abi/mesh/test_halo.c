@@ -99,9 +99,12 @@ static void every_edge_on_every_grid(void **state) {
     for (size_t s = 0; s < COUNT_OF(shapes); s++)
       for (size_t w = 0; w < COUNT_OF(widths); w++)
         for (int32_t edge = DIST_EDGE_ZERO; edge <= DIST_EDGE_NONE; edge++) {
-          plan p = {{shapes[s][0], shapes[s][1]},    {grids[g][0], grids[g][1]},
-                    {widths[w][0], widths[w][1]},    {widths[w][2], widths[w][3]},
-                    {edge, (edge + (int32_t)w) % 5}, (int)(s % 2)};
+          plan p = {{shapes[s][0], shapes[s][1]},
+                    {grids[g][0], grids[g][1]},
+                    {widths[w][0], widths[w][1]},
+                    {widths[w][2], widths[w][3]},
+                    {edge, DIST_EDGE_ZERO + (edge - DIST_EDGE_ZERO + (int32_t)w) % 5},
+                    (int)(s % 2)};
           const dist_status status = dist_run(strategy, run_plan, &p, NULL);
           if (status != DIST_OK) {
             fail_msg("grid %zu, shape %zu, widths %zu, edge %d: %s", g, s, w, edge, dist_last_error());

@@ -30,7 +30,7 @@ static void an_assignment_says_how_many(void **state) {
   dist_strategy_options options = options_of(assignment);
   dist_strategy *strategy = strategy_with(options);
   dist_device_assignment_destroy(assignment); /* the strategy keeps it */
-  assert_int_equal(dist_strategy_kind(strategy), DIST_STRATEGY_MESH);
+  assert_int_equal(dist_strategy_kind_of(strategy), DIST_STRATEGY_MESH);
   assert_int_equal(dist_strategy_num_replicas(strategy), 2);
   assert_int_equal(dist_strategy_num_logical_devices(strategy), 8);
   assert_int_equal(dist_device_assignment_num_logical_devices(dist_strategy_device_assignment(strategy)), 8);

@@ -46,7 +46,7 @@ static dist_status split_double_join(dist_replica *replica, void *user_data) {
   dist_value *result = NULL;
   const on_devices *what = user_data;
   TRY(run_on_split(replica, what, &result));
-  EXPECT(dist_value_kind(result) == DIST_VALUE_SHARDED);
+  EXPECT(dist_value_kind_of(result) == DIST_VALUE_SHARDED);
   dist_tensor whole;
   TRY(dist_value_tensor(result, &whole));
   EXPECT(whole.ndim == 2 && whole.shape[0] == what->shape[0] && whole.shape[1] == what->shape[1]);
@@ -229,7 +229,7 @@ static dist_status join_results(dist_replica *replica, void *user_data) {
   EXPECT(got.kind == DIST_PARTITION_ASSIGN && got.logical_device == 2);
   dist_value_release(result);
   TRY(join(replica, SHARED, NULL, &result));
-  EXPECT(dist_value_kind(result) == DIST_VALUE_TENSOR);
+  EXPECT(dist_value_kind_of(result) == DIST_VALUE_TENSOR);
   dist_value_release(result);
   TRY(join(replica, NOTHING, NULL, &result));
   EXPECT(result == NULL);

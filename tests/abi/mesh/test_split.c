@@ -51,7 +51,7 @@ static dist_status split_and_look(dist_replica *replica, void *user_data) {
   dist_strategy *strategy = dist_replica_strategy(replica);
   dist_value *whole = numbers(strategy, 0, d->shape, d->ndim), *sharded = NULL, *again = NULL;
   TRY(dist_split_to_logical_devices(replica, whole, d->parts, (size_t)d->ndim, NULL, &sharded));
-  EXPECT(dist_value_kind(sharded) == DIST_VALUE_SHARDED);
+  EXPECT(dist_value_kind_of(sharded) == DIST_VALUE_SHARDED);
   TRY(check_shards(sharded, whole));
   TRY(dist_split_to_logical_devices(replica, sharded, d->parts, (size_t)d->ndim, NULL, &again));
   TRY(check_shards(again, whole));
@@ -172,7 +172,7 @@ static dist_status assign_and_replicate(dist_replica *replica, void *user_data) 
   EXPECT_FAILS(dist_value_shard(assigned, 0, NULL, &tensor), DIST_NOT_FOUND, "assigned to logical device 1");
   EXPECT_FAILS(dist_value_shard(assigned, 3, NULL, &tensor), DIST_INVALID_ARGUMENT, "no logical device 3");
   EXPECT_FAILS(dist_value_shard(whole, 0, NULL, &tensor), DIST_INVALID_ARGUMENT, "not a sharded tensor");
-  EXPECT(dist_value_kind(dist_value_item(assigned, 0)) == DIST_VALUE_NONE);
+  EXPECT(dist_value_kind_of(dist_value_item(assigned, 0)) == DIST_VALUE_NONE);
   EXPECT(dist_value_item(assigned, 1) == whole && dist_value_item(assigned, 3) == NULL);
   TRY(dist_replicate_to_logical_devices(replica, scalar, &replicated));
   for (int32_t d = 0; d < 3; d++) {
@@ -216,10 +216,10 @@ static dist_status split_nest(dist_replica *replica, void *user_data) {
   dist_value *nest = user_data, *sharded = NULL;
   const int64_t parts[] = {2};
   TRY(dist_split_to_logical_devices(replica, nest, parts, 1, NULL, &sharded));
-  EXPECT(dist_value_kind(sharded) == DIST_VALUE_LIST && dist_value_size(sharded) == 3);
+  EXPECT(dist_value_kind_of(sharded) == DIST_VALUE_LIST && dist_value_size(sharded) == 3);
   const dist_value *of_variable = dist_value_item(sharded, 0), *own = dist_value_item(sharded, 1);
-  EXPECT(dist_value_kind(of_variable) == DIST_VALUE_SHARDED);
-  EXPECT(dist_value_kind(dist_value_item(sharded, 2)) == DIST_VALUE_NONE);
+  EXPECT(dist_value_kind_of(of_variable) == DIST_VALUE_SHARDED);
+  EXPECT(dist_value_kind_of(dist_value_item(sharded, 2)) == DIST_VALUE_NONE);
   dist_tensor copy, tensor;
   TRY(dist_variable_component(dist_value_variable(dist_value_item(nest, 0)), dist_replica_id(replica),
                               &copy));
@@ -273,8 +273,8 @@ static void a_sharded_tensor_counts_as_a_tensor(void **state) {
   dist_strategy *strategy = mesh_of(2, 2);
   dist_value *result = NULL, *sum = NULL, *results = NULL;
   assert_ok(dist_run_values(strategy, give_sharded, NULL, NULL, NULL, NULL, &result));
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_PER_REPLICA);
-  assert_int_equal(dist_value_kind(dist_value_item(result, 1)), DIST_VALUE_SHARDED);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(dist_value_item(result, 1)), DIST_VALUE_SHARDED);
   assert_ok(dist_strategy_local_results(strategy, result, &results));
   assert_int_equal(dist_value_size(results), 2);
   assert_ok(dist_reduce(strategy, DIST_REDUCE_SUM, result, NULL, 0, &sum));

@@ -39,7 +39,7 @@ static inline dist_status update_by(dist_strategy *strategy, dist_metric *metric
 static inline dist_metric *metric_of(dist_strategy *strategy, int32_t kind) {
   dist_metric *metric = NULL;
   assert_ok(dist_metric_create(strategy, kind, NULL, &metric));
-  assert_int_equal(dist_metric_kind(metric), kind);
+  assert_int_equal(dist_metric_kind_of(metric), kind);
   return metric;
 }
 

@@ -61,7 +61,7 @@ static void arguments_are_checked(void **state) {
   assert_ok(dist_metric_create(*state, DIST_METRIC_SUM, "examples", &metric));
   assert_string_equal(dist_metric_name(metric), "examples");
   assert_string_equal(dist_metric_name(NULL), "");
-  assert_int_equal(dist_metric_kind(NULL), 0);
+  assert_int_equal(dist_metric_kind_of(NULL), 0);
   assert_fails(dist_metric_result(*state, metric, NULL), DIST_INVALID_ARGUMENT, "out_result is NULL");
   assert_fails(dist_metric_result(*state, NULL, &result), DIST_INVALID_ARGUMENT, "metric is NULL");
   assert_fails(dist_metric_result(NULL, metric, &result), DIST_INVALID_ARGUMENT, "strategy is NULL");

@@ -44,7 +44,7 @@ static dist_status add(const dist_rpc_context *context, dist_value *arguments, d
 static dist_status fails(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result,
                          void *user_data) {
   (void)context, (void)out_result;
-  if (arguments != NULL && dist_value_kind(arguments) == DIST_VALUE_TEXT)
+  if (arguments != NULL && dist_value_kind_of(arguments) == DIST_VALUE_TEXT)
     return dist_fail(DIST_NOT_FOUND, dist_value_text(arguments));
   return *(_Atomic dist_status *)user_data;
 }
@@ -152,15 +152,15 @@ static void a_method_answers(void **state) {
 }
 
 static void assert_same(const dist_value *a, const dist_value *b) {
-  assert_int_equal(dist_value_kind(a), dist_value_kind(b));
+  assert_int_equal(dist_value_kind_of(a), dist_value_kind_of(b));
   assert_int_equal(dist_value_size(a), dist_value_size(b));
   for (size_t i = 0; i < dist_value_size(a); ++i) {
-    if (dist_value_kind(a) == DIST_VALUE_DICT)
+    if (dist_value_kind_of(a) == DIST_VALUE_DICT)
       assert_string_equal(dist_value_key(a, i), dist_value_key(b, i));
     assert_same(dist_value_item(a, i), dist_value_item(b, i));
   }
-  if (dist_value_kind(a) == DIST_VALUE_TEXT) assert_string_equal(dist_value_text(a), dist_value_text(b));
-  if (dist_value_kind(a) != DIST_VALUE_TENSOR) return;
+  if (dist_value_kind_of(a) == DIST_VALUE_TEXT) assert_string_equal(dist_value_text(a), dist_value_text(b));
+  if (dist_value_kind_of(a) != DIST_VALUE_TENSOR) return;
   dist_tensor x, y;
   assert_ok(dist_value_tensor(a, &x));
   assert_ok(dist_value_tensor(b, &y));
@@ -222,7 +222,7 @@ static void values_of_every_kind_come_back(void **state) {
     dist_value_release(leaves[i]);
   }
   assert_ok(dist_rpc_call(p.client, "echo", NULL, NULL, &back));
-  assert_int_equal(dist_value_kind(back), DIST_VALUE_NONE);
+  assert_int_equal(dist_value_kind_of(back), DIST_VALUE_NONE);
   dist_value_release(back);
   for (int i = 0; i < 3; ++i) dist_value_release(parts[i]);
   dist_value_release(dict);

@@ -61,10 +61,10 @@ static dist_status look_at_the_only_argument(dist_replica *replica, dist_value *
                                              dist_value **out_result, void *user_data) {
   (void)out_result, (void)kwargs;
   seen *s = user_data;
-  if (dist_value_kind(args) != DIST_VALUE_TUPLE || dist_value_size(args) != 1)
+  if (dist_value_kind_of(args) != DIST_VALUE_TUPLE || dist_value_size(args) != 1)
     return dist_fail(DIST_INTERNAL, "not one argument");
   dist_value *only = dist_value_item(args, 0);
-  if (dist_value_kind(only) == DIST_VALUE_DICT) only = dist_value_get(only, "x");
+  if (dist_value_kind_of(only) == DIST_VALUE_DICT) only = dist_value_get(only, "x");
   s->own[dist_replica_id(replica)] = number_in(only);
   return DIST_OK;
 }
@@ -167,11 +167,11 @@ static void results_merge_leaf_by_leaf(void **state) {
   w.shared = number(w.strategy, 5);
   dist_value *result = NULL;
   assert_ok(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result));
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_DICT);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_DICT);
   const dist_value *own = dist_value_item(result, 0);
-  assert_int_equal(dist_value_kind(own), DIST_VALUE_LIST);
+  assert_int_equal(dist_value_kind_of(own), DIST_VALUE_LIST);
   const dist_value *leaf = dist_value_item(own, 0);
-  assert_int_equal(dist_value_kind(leaf), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(leaf), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++) assert_int_equal(number_in(dist_value_item(leaf, r)), 10 + (int64_t)r);
   assert_ptr_equal(dist_value_item(own, 1), w.shared); /* the same object on all: as it is */
   assert_ptr_equal(dist_value_item(result, 1), w.shared);

@@ -68,7 +68,7 @@ static void a_thread_is_a_replica_of_its_own(void **state) {
   dist_value *result = NULL;
   assert_ok(dist_merge_call(replica, give_one, &calls, NULL, NULL, NULL, &result));
   assert_int_equal(calls, 1);
-  assert_int_equal(dist_value_kind(result), DIST_VALUE_LIST);
+  assert_int_equal(dist_value_kind_of(result), DIST_VALUE_LIST);
   dist_value_release(result);
   /* What goes wrong is over at once: there is no next run that would begin anew. */
   assert_fails(dist_merge_call(replica, give_up, NULL, NULL, NULL, NULL, NULL), DIST_NOT_FOUND,

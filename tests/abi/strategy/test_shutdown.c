@@ -169,7 +169,7 @@ static void runs_that_end_in_time(void **state) {
   (void)state;
   for (int i = 0; i < 20; i++) {
     static scene s;
-    s = scene_of(strategy_with(counting(2, i % 2)), 1);
+    s = scene_of(strategy_with(counting(2, DIST_THREADS_CALLER + i % 2)), 1);
     pthread_t ending, behind[2];
     queued waiting[2] = {{.scene = &s}, {.scene = &s}}, end = {.scene = &s};
     const pthread_t host = begin(&s, run_stay);
@@ -226,7 +226,7 @@ static dist_status read_once(dist_strategy *strategy, int32_t id) {
   dist_value *value = NULL, *sum = NULL;
   dist_status status = dist_value_create_tensor(strategy, &tensor, &value);
   if (status != DIST_OK) return status;
-  status = dist_reduce(strategy, DIST_REDUCE_MEAN, value, NULL, NULL, &sum);
+  status = dist_reduce(strategy, DIST_REDUCE_MEAN, value, NULL, 0, &sum);
   dist_value_release(sum);
   dist_value_release(value);
   return status == DIST_OK && dist_strategy_num_replicas(strategy) != 2 ? DIST_INTERNAL : status;
@@ -253,7 +253,7 @@ static void *repeat(void *argument) {
 static void calls_that_come_later(void **state) {
   (void)state;
   for (int i = 0; i < 60; i++) {
-    const int32_t threads = i % 3;
+    const int32_t threads = DIST_THREADS_CALLER + i % 3;
     const int submits = threads == DIST_THREADS_LIBRARY && i % 2 == 0;
     dist_strategy *strategy = strategy_with(counting(2, threads));
     gate begun = GATE_INIT;

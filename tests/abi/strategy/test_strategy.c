@@ -186,7 +186,7 @@ static void many_side_by_side(void **state) {
   enum { MANY = 24 };
   const int before = count_threads();
   dist_strategy *strategies[MANY];
-  for (int i = 0; i < MANY; i++) strategies[i] = strategy_of(1 + i % 4, i % 2);
+  for (int i = 0; i < MANY; i++) strategies[i] = strategy_of(1 + i % 4, DIST_THREADS_CALLER + i % 2);
   for (int round = 0; round < 3; round++) {
     for (int i = 0; i < MANY; i++) assert_healthy(i % 2, strategies[i]);
   }

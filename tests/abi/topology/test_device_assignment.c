@@ -63,7 +63,6 @@ static void replicas_prefer_the_cores_of_a_chip(void **state) {
   expect(built(topology, NULL, NULL, 4, DIST_DEVICE_ORDER_AUTO), 4, 1, four);
   expect(built(topology, NULL, stride, 4, DIST_DEVICE_ORDER_AUTO), 4, 1, four);
   expect(built(topology, shape, wide, 2, DIST_DEVICE_ORDER_MESH), 2, 2, strided);
-  expect(built(topology, NULL, NULL, 4, 7), 4, 1, four); /* no order that there is: MESH */
   dist_device_assignment *none = built(topology, shape, NULL, 0, DIST_DEVICE_ORDER_AUTO);
   assert_int_equal(dist_device_assignment_num_replicas(none), 0);
   assert_int_equal(dist_device_assignment_num_logical_devices(none), 2);
@@ -110,31 +109,43 @@ static void wrong_computations_are_refused(void **state) {
     int32_t replicas, order;
     const char *words;
   } cases[] = {
-      {{1, 1, 1, 1}, {1, 1, 1, 1}, 3, 1, 0, "computation_shape has 3 numbers"},
-      {{0, 1, 1, 1}, {1, 1, 1, 1}, 4, 1, 0, "computation_shape is [0 1 1 1]"},
-      {{1, 1, 1, -1}, {1, 1, 1, 1}, 4, 1, 0, "must be at least 1"},
-      {{1, 1, 1, 1}, {1, 0, 1, 1}, 4, 1, 0, "computation_stride is [1 0 1 1]"},
-      {{5, 1, 1, 1}, {1, 1, 1, 1}, 4, 1, 0, "does not fit the mesh [4 2 1 2]"},
-      {{2, 1, 1, 1}, {3, 1, 1, 1}, 4, 1, 0, "does not fit the mesh"},
-      {{1 << 16, 1, 1, 1}, {1 << 16, 1, 1, 1}, 4, 1, 0, "does not fit the mesh"}, /* 0 in 32 bits */
-      {{INT32_MAX, INT32_MAX, 1, 1}, {INT32_MAX, 1, 1, 1}, 4, 1, 0, "does not fit the mesh"},
-      {{2, 2, 1, 2}, {1, 1, 1, 1}, 4, 3, 0, "num_replicas is 3, and 2 replicas"},
-      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, INT32_MAX, 0, ", and 16 replicas"},
-      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, -1, 0, "num_replicas is -1"},
+      {{1, 1, 1, 1}, {1, 1, 1, 1}, 3, 1, DIST_DEVICE_ORDER_AUTO, "computation_shape has 3 numbers"},
+      {{0, 1, 1, 1}, {1, 1, 1, 1}, 4, 1, DIST_DEVICE_ORDER_AUTO, "computation_shape is [0 1 1 1]"},
+      {{1, 1, 1, -1}, {1, 1, 1, 1}, 4, 1, DIST_DEVICE_ORDER_AUTO, "must be at least 1"},
+      {{1, 1, 1, 1}, {1, 0, 1, 1}, 4, 1, DIST_DEVICE_ORDER_AUTO, "computation_stride is [1 0 1 1]"},
+      {{5, 1, 1, 1}, {1, 1, 1, 1}, 4, 1, DIST_DEVICE_ORDER_AUTO, "does not fit the mesh [4 2 1 2]"},
+      {{2, 1, 1, 1}, {3, 1, 1, 1}, 4, 1, DIST_DEVICE_ORDER_AUTO, "does not fit the mesh"},
+      {{1 << 16, 1, 1, 1},
+       {1 << 16, 1, 1, 1},
+       4,
+       1,
+       DIST_DEVICE_ORDER_AUTO,
+       "does not fit the mesh"}, /* 0 in 32 bits */
+      {{INT32_MAX, INT32_MAX, 1, 1},
+       {INT32_MAX, 1, 1, 1},
+       4,
+       1,
+       DIST_DEVICE_ORDER_AUTO,
+       "does not fit the mesh"},
+      {{2, 2, 1, 2}, {1, 1, 1, 1}, 4, 3, DIST_DEVICE_ORDER_AUTO, "num_replicas is 3, and 2 replicas"},
+      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, INT32_MAX, DIST_DEVICE_ORDER_AUTO, ", and 16 replicas"},
+      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, -1, DIST_DEVICE_ORDER_AUTO, "num_replicas is -1"},
       {{1, 1, 1, 2}, {1, 1, 1, 1}, 4, 7, DIST_DEVICE_ORDER_RING, "as many as fit (8)"},
       {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, 16, DIST_DEVICE_ORDER_RING, "all 2 cores"},
       {{1, 1, 1, 2}, {2, 1, 1, 1}, 4, 8, DIST_DEVICE_ORDER_RING, "no stride"},
   };
   dist_topology *topology = full(4, 2, 1, 2);
   dist_device_assignment *assignment = NULL;
+  assert_fails(dist_device_assignment_build(topology, NULL, NULL, 4, 1, 0, &assignment),
+               DIST_INVALID_ARGUMENT, "device_order is 0: use DIST_DEVICE_ORDER_");
   for (size_t i = 0; i < COUNT_OF(cases); i++)
     assert_fails(dist_device_assignment_build(topology, cases[i].shape, cases[i].stride, cases[i].rank,
                                               cases[i].replicas, cases[i].order, &assignment),
                  DIST_INVALID_ARGUMENT, cases[i].words);
-  assert_fails(dist_device_assignment_build(NULL, NULL, NULL, 4, 1, 0, &assignment), DIST_INVALID_ARGUMENT,
-               "topology is NULL");
-  assert_fails(dist_device_assignment_build(topology, NULL, NULL, 4, 1, 0, NULL), DIST_INVALID_ARGUMENT,
-               "out_assignment is NULL");
+  assert_fails(dist_device_assignment_build(NULL, NULL, NULL, 4, 1, DIST_DEVICE_ORDER_AUTO, &assignment),
+               DIST_INVALID_ARGUMENT, "topology is NULL");
+  assert_fails(dist_device_assignment_build(topology, NULL, NULL, 4, 1, DIST_DEVICE_ORDER_AUTO, NULL),
+               DIST_INVALID_ARGUMENT, "out_assignment is NULL");
   assert_null(assignment);
   dist_topology_destroy(topology);
 }

@@ -59,7 +59,7 @@ static void tensors_are_copied(void **state) {
   assert_int_equal(tensor.shape[0], 3);
   assert_null(tensor.strides);
   assert_int_equal((uintptr_t)tensor.data % 64, 0);
-  assert_int_equal(dist_value_kind(value), DIST_VALUE_TENSOR);
+  assert_int_equal(dist_value_kind_of(value), DIST_VALUE_TENSOR);
   assert_int_equal(dist_value_size(value), 0);
   assert_null(dist_value_item(value, 0));
   dist_value_release(value);
@@ -161,8 +161,8 @@ static void distributed_values_have_a_component_for_each(void **state) {
   dist_value *nested = NULL;
   assert_int_equal(dist_value_create_per_replica(*state, items, R, &spread), DIST_OK);
   assert_int_equal(dist_value_create_mirrored(*state, items, R, &mirrored), DIST_OK);
-  assert_int_equal(dist_value_kind(spread), DIST_VALUE_PER_REPLICA);
-  assert_int_equal(dist_value_kind(mirrored), DIST_VALUE_MIRRORED);
+  assert_int_equal(dist_value_kind_of(spread), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(mirrored), DIST_VALUE_MIRRORED);
   assert_int_equal(dist_value_size(spread), R);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(spread, r), items[r]);
   assert_null(dist_value_item(spread, R));
@@ -239,7 +239,7 @@ static void null_is_nothing(void **state) {
   (void)state;
   assert_null(dist_value_retain(NULL));
   dist_value_release(NULL);
-  assert_int_equal(dist_value_kind(NULL), 0);
+  assert_int_equal(dist_value_kind_of(NULL), 0);
   assert_int_equal(dist_value_size(NULL), 0);
   assert_null(dist_value_item(NULL, 0));
   assert_null(dist_value_key(NULL, 0));
@@ -385,7 +385,7 @@ static void runs_take_apart_and_merge(void **state) {
   assert_int_equal(dist_value_size(result), 2);
   assert_ptr_equal(dist_value_item(result, 0), items[0]); /* the same everywhere stays itself */
   dist_value *merged = dist_value_item(result, 1);
-  assert_int_equal(dist_value_kind(merged), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(merged), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(merged, r), items[r]);
   dist_value_release(result);
   assert_fails_with(

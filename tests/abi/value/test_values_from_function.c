@@ -42,19 +42,19 @@ static void components_are_made_in_order(void **state) {
   assert_ok(dist_value_create_text(*state, "shared", &m.shared));
   assert_ok(dist_values_from_function(*state, make_component, &m, &value));
   assert_int_equal(m.calls, R);
-  assert_int_equal(dist_value_kind(value), DIST_VALUE_TUPLE);
+  assert_int_equal(dist_value_kind_of(value), DIST_VALUE_TUPLE);
   const dist_value *same = dist_value_item(value, 0), *own = dist_value_item(dist_value_item(value, 1), 0);
-  assert_int_equal(dist_value_kind(same), DIST_VALUE_PER_REPLICA); /* although it is one value */
-  assert_int_equal(dist_value_kind(own), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(same), DIST_VALUE_PER_REPLICA); /* although it is one value */
+  assert_int_equal(dist_value_kind_of(own), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++) assert_ptr_equal(dist_value_item(same, r), m.shared);
   assert_string_equal(dist_value_text(dist_value_item(own, 1)), "r1");
   dist_value_release(value);
   dist_value_release(m.shared);
   m = (making){.strategy = *state, .fail_at = -1, .other_at = -1};
   assert_ok(dist_values_from_function(*state, make_component, &m, &value));
-  assert_int_equal(dist_value_kind(value), DIST_VALUE_PER_REPLICA);
+  assert_int_equal(dist_value_kind_of(value), DIST_VALUE_PER_REPLICA);
   for (size_t r = 0; r < R; r++)
-    assert_int_equal(dist_value_kind(dist_value_item(value, r)), DIST_VALUE_NONE);
+    assert_int_equal(dist_value_kind_of(dist_value_item(value, r)), DIST_VALUE_NONE);
   dist_value_release(value);
 }
 

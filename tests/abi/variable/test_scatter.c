@@ -10,9 +10,8 @@ enum { R = 3, ROWS = 5, COLUMNS = 2, MOST_ROWS = 8 };
 static const int64_t shape[2] = {ROWS, COLUMNS};
 
 static const char *how_name(int32_t how) {
-  static const char *const names[] = {"?",   "ADD", "SUB", "UPDATE",      "MUL",
-                                      "DIV", "MIN", "MAX", "BATCH_UPDATE"};
-  return names[how];
+  static const char *const names[] = {"ADD", "SUB", "UPDATE", "MUL", "DIV", "MIN", "MAX", "BATCH_UPDATE"};
+  return names[how - DIST_SCATTER_ADD];
 }
 
 static float changed(int32_t how, float old, float by) {

@@ -143,7 +143,7 @@ static void a_variable_can_be_assigned_from_its_own_memory(void **state) {
   dist_value *itself = NULL;
   assert_int_equal(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_OK);
   assert_int_equal(dist_value_create_variable(variable, &itself), DIST_OK);
-  assert_int_equal(dist_value_kind(itself), DIST_VALUE_VARIABLE);
+  assert_int_equal(dist_value_kind_of(itself), DIST_VALUE_VARIABLE);
   assert_ptr_equal(dist_value_variable(itself), variable);
   assert_int_equal(dist_variable_assign(*state, variable, DIST_ASSIGN_ADD, itself), DIST_OK);
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 2 * (float)r, 20 * (float)r);

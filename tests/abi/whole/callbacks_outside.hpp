@@ -267,7 +267,7 @@ dist_status in_log() {
   options.num_replicas = kReplicas;
   options.timeout_ns = -1;
   host.clock = [](void *) -> int64_t { return ++seconds * 1000000000; };
-  host.log = [](int32_t, const char *, void *) { behave(); };
+  host.log = [](dist_log_level, const char *, void *) { behave(); };
   return with_strategy(options, [](dist_replica *replica, void *) {
     while (dist_replica_id(replica) == 1 && acted == 0) sched_yield();
     return dist_barrier(replica, nullptr, nullptr);

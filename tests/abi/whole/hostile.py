@@ -19,8 +19,13 @@ INT32 = ["INT32_MIN", "INT32_MAX", "-1"]
 INT64 = ["INT64_MIN", "INT64_MAX", "-1", "((int64_t)1 << 62) + 1"]
 ABSURD = ["SIZE_MAX", "SIZE_MAX / 2 + 1", "((size_t)1 << 62) + 1"]
 HOSTILE = {
-    "int32_t": INT32, "dist_dtype": INT32, "dist_reduce_op": INT32, "dist_status": INT32, "int64_t": INT64,
+    "int32_t": INT32, "dist_status": INT32, "int64_t": INT64,
     "size_t": ABSURD, "uint32_t": ["0", "3", "UINT32_MAX"], "double": ["NAN", "INFINITY", "-INFINITY"],
+}
+# Enum types -> a valid constant: the first one, except for these.
+ENUMS = {
+    "dist_aggregation": "DIST_AGGREGATION_SUM", "dist_dtype": "DIST_F32", "dist_device_order": "DIST_DEVICE_ORDER_MESH",
+    "dist_enum_domain": "DIST_ENUM_COMMUNICATION", "dist_value_kind": "DIST_VALUE_INDEXED_SLICES",
 }
 
 # Valid arguments: by function and parameter, by parameter, by type.
@@ -38,7 +43,6 @@ VALID_HERE = {
     ("dist_canonical_device", "name"): '"CPU:0"',
     ("dist_enum_from_name", "name"): '"RING"',
     ("dist_group_destroy", "group"): "own_group(f)",
-    ("dist_metric_create", "kind"): "DIST_METRIC_SUM",
     ("dist_replica_enter", "strategy"): "f->host",
     ("dist_replica_attach", "replica"): "detached(f)",
     ("dist_replica_leave", "replica"): "entered(f)",
@@ -102,13 +106,12 @@ VALID_HERE = {
 }
 VALID_BY_NAME = {
     "n": "1", "num_axes": "1", "ndim": "4", "capacity": "1", "row_bytes": "sizeof(dist_straggler)", "size_bytes": "256",
-    "index": "0", "tensor:size_t": "0", "how": "DIST_ASSIGN", "op": "DIST_REDUCE_SUM", "kind": "0", "root": "0",
+    "index": "0", "tensor:size_t": "0", "root": "0",
     "num_replicas": "1", "num_logical_devices": "1", "num_tasks": "1", "num_devices_per_task": "1", "num_workers": "1",
     "num_replicas_per_worker": "1", "worker": "0", "global_batch_size": "4", "begin": "0", "end": "4", "grain": "1",
     "source": "0", "destination:int32_t": "0", "timeout_ns": "0", "axis": "0", "status": "DIST_OK",
-    "aggregation": "DIST_AGGREGATION_SUM", "dtype": "DIST_F32", "copy:int32_t": "0", "replica_id": "0",
-    "replica:int32_t": "0", "logical_device": "0", "device_order": "DIST_DEVICE_ORDER_MESH", "task": "0", "limit": "0",
-    "domain": "DIST_ENUM_COMMUNICATION", "value:int32_t": "0",
+    "copy:int32_t": "0", "replica_id": "0", "replica:int32_t": "0", "logical_device": "0", "task": "0", "limit": "0",
+    "value:int32_t": "0",
     "job": '"job"', "key": '"key"', "message": '"words"', "name": '"variable"', "text": '"text"', "path": "f->path",
     "object": "f", "reason": '"reason"', "user_data": "f", "release": "no_release", "managed": "imported()",
     "keys": "f->texts", "names": "f->texts", "items": "f->items", "parts": "f->parts", "values:dist_value *const *": "f->items",
@@ -193,6 +196,8 @@ WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler", "dis
            "dist_link_callbacks", "dist_link_module_options"}
 # Structs that the library keeps; test_links.c has the wrong ones.
 KEPT = {"dist_link_functions"}
+# Fields of enum types that a function reads only in some cases.
+ENUMS_NOT_READ = set()
 # Functions that succeed where an optional part of libdist is built.
 OPTIONAL = {"grpc": ("dist_rpc_", "dist_remote_value_", "dist_server_", "dist_closure_", "dist_coordinator_")}
 UNKNOWN = []  # what must be added to the tables above
@@ -231,10 +236,21 @@ class Call:
         self.arguments.append(name)
         if parameter["pointers"] or text.endswith("_fn"):
             self.variants.append((f"{name} = NULL", f"{name} = NULL;", self.fails_on_null(name)))
+        self.variants += [(f"{name} = {number}", f"{name} = {number};", True) for number in self.not_of(text)]
+        if text in ENUMS:
+            self.variants.append((f"{name} = 0", f"{name} = ({text})0;", True))
         for number in HOSTILE.get(text, []):
             if (self.name, name, number) in ENDLESS or ((self.name, name) in BYTES and "<<" in number):
                 continue
             self.variants.append((f"{name} = {number}", f"{name} = {number};", False))
+
+    @staticmethod
+    def not_of(kind):
+        """What is no value of an enum type; among them a constant of another one, as if arguments were swapped."""
+        if kind not in ENUMS:
+            return []
+        other = "DIST_EDGE_WRAP" if kind == "dist_metric_kind" else "DIST_METRIC_MEAN"
+        return [f"({kind}){number}" for number in ("INT32_MIN", "-1", other)]
 
     def valid(self, parameter):
         name, text = parameter["name"], parameter["text"]
@@ -246,7 +262,7 @@ class Call:
         if parameter["type"] in self.structs and parameter["pointers"] == 1 and name not in VALID_BY_NAME:
             if f"{name}:{text}" not in VALID_BY_NAME and parameter["type"] != "dist_destination":
                 return self.struct(parameter)
-        for known in (VALID_BY_NAME.get(f"{name}:{text}"), VALID_BY_NAME.get(name), VALID_BY_TYPE.get(text)):
+        for known in (VALID_BY_NAME.get(f"{name}:{text}"), VALID_BY_NAME.get(name), VALID_BY_TYPE.get(text), ENUMS.get(text)):
             if known is not None:
                 return known
         if parameter["type"] == "uint32_t":
@@ -300,6 +316,10 @@ class Call:
             change = f"{value}.{field['name']} = NULL;{more}"
             self.variants.append((f"{name}->{field['name']} = NULL", change, False))
             return
+        changes = [(f"{name}->{field['name']} = {number}", f"{value}.{field['name']} = {number};{more}")
+                   for number in self.not_of(field["text"])]
+        refused = (kind, field["name"]) not in ENUMS_NOT_READ
+        self.variants += [(what, change, refused) for what, change in changes]
         for number in HOSTILE.get(field["text"], []):
             change = f"{value}.{field['name']} = {number};{more}"
             if (kind, field["name"]) in COUNTS:
@@ -323,8 +343,8 @@ class Call:
         self.declared.append(
             f"dist_tensor {value} = {{f->data[{1 if written else 0}], DIST_F32, 1, {name}_shape, NULL}};")
         strided = f"{value}.strides = {name}_strides; "
-        changes = [(f"{name}->{field} = {number}", f"{value}.{field} = {number};")
-                   for field in ("dtype", "ndim") for number in INT32]
+        changes = [(f"{name}->dtype = {number}", f"{value}.dtype = {number};") for number in self.not_of("dist_dtype")]
+        changes += [(f"{name}->ndim = {number}", f"{value}.ndim = {number};") for number in INT32]
         changes += [(f"{name}->{field} = NULL", f"{value}.{field} = NULL;") for field in ("data", "shape")]
         changes += [(f"{name}->shape[0] = {number}", f"{name}_shape[0] = {number};") for number in INT64]
         changes += [(f"{name}->strides[0] = {number}", f"{strided}{name}_strides[0] = {number};")
@@ -364,6 +384,9 @@ def main(output, declared, *parts):
     found = json.loads(pathlib.Path(declared).read_text(encoding="utf-8"))
     left_out = tuple(prefix for part, prefixes in OPTIONAL.items() if part not in parts for prefix in prefixes)
     found["functions"] = [one for one in found["functions"] if not one["name"].startswith(left_out)]
+    for enum in found["enums"]:
+        if enum["name"]:
+            ENUMS.setdefault(enum["name"], enum["constants"][0]["name"])
     structs = {one["name"]: one for one in found["structs"]}
     macros = {one["name"] for one in found["macros"]}
     RESERVED.update((one["name"], field["name"]) for one in found["structs"] for field in one["fields"]

@@ -85,7 +85,7 @@ void play(const Row &row, Act what, dist_status wanted) {
 }
 
 void for_each_row(void (*use)(const Row &)) {
-  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; ++threads) {
+  for (const dist_threads threads : {DIST_THREADS_CALLER, DIST_THREADS_LIBRARY}) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.num_replicas = kReplicas;
     options.threads = threads;
@@ -140,7 +140,8 @@ dist_status throw_in_one(dist_replica *replica, void *user_data) {
 void an_exception_of_one_replica_ends_the_run(void **) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = 3;
-  for (options.threads = DIST_THREADS_CALLER; options.threads <= DIST_THREADS_LIBRARY; ++options.threads) {
+  for (const dist_threads threads : {DIST_THREADS_CALLER, DIST_THREADS_LIBRARY}) {
+    options.threads = threads;
     dist_strategy *strategy = nullptr;
     assert_int_equal(dist_strategy_create(&options, &strategy), DIST_OK);
     for (int32_t who = 0; who < 3; ++who) {

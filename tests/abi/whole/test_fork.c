@@ -122,7 +122,7 @@ static void use_variables(dist_strategy *s, call_things *t) {
   MUST_REFUSE(dist_variable_create(s, &tensor, NULL, &variable));
   MUST_REFUSE(dist_variable_read(s, t->variable, &out));
   MUST_REFUSE(dist_variable_assign(s, t->variable, DIST_ASSIGN, t->value));
-  MUST_REFUSE(dist_variable_scatter(s, t->variable, DIST_ASSIGN, t->value));
+  MUST_REFUSE(dist_variable_scatter(s, t->variable, DIST_SCATTER_ADD, t->value));
   MUST_REFUSE(dist_variable_check_drift(s, t->variable, &drift));
   MUST_REFUSE(dist_update(s, t->variable, no_copy, NULL, NULL));
   MUST_REFUSE(dist_update_values(s, t->variable, no_update, NULL, NULL, NULL, NULL, &out));

@@ -161,7 +161,7 @@ static void try_job(const char *name, dist_strategy *strategy, job *j, int64_t r
     j->way = (enum way)way;
     snprintf(what, sizeof what, "%s of %d rows, %d lists%s%s%s%s", name, (int)rows, (int)contributions,
              layouts[j->layout], j->options.weights != NULL ? ", weighted" : "",
-             numerics[j->options.numerics], ways[way]);
+             numerics[j->options.numerics - DIST_NUMERICS_ORDERED], ways[way]);
     assert_needs_little(what, strategy, do_job, j, DIST_OK);
   }
   free_tensors(j, replicas);
@@ -200,7 +200,7 @@ static void the_longest_lists(void **state) {
                  .layout = (kind & 1) != 0 ? GAPS : DENSE,
                  .options = DIST_COLLECTIVE_OPTIONS_INIT};
         j.options.weights = (kind & 2) != 0 ? &some_weights : NULL;
-        j.options.numerics = kind / 4;
+        j.options.numerics = DIST_NUMERICS_ORDERED + kind / 4;
         try_job(collectives[c].name, strategy, &j, 16, (size_t)(1024 / counts[r]));
       }
     }

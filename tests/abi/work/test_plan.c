@@ -74,7 +74,7 @@ static void every_collective(void **state) {
   (void)state;
   static const int64_t packs[] = {0, 1, 4000, INT64_MAX};
   static const int32_t sizes[] = {1, 3, MEMBERS};
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
       dist_strategy *strategy = strategy_of(sizes[s], threads);
       dist_group *group = NULL;
@@ -219,7 +219,7 @@ static void rounds_do_not_allocate(void **state) {
   (void)state;
   static const int64_t packs[] = {0, 1, 5000, 1 << 20};
   static const size_t sizes[] = {0, 1, 2, LONGEST};
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
       training *g = &the_training;
       memset(g, 0, sizeof *g);
@@ -324,7 +324,7 @@ static dist_status expect_an_old_plan(dist_replica *replica, void *user_data) {
 
 static void a_failing_run_ends_plans(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = strategy_of(3, threads);
     training *g = &the_training;
     report error;

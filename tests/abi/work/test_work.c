@@ -99,7 +99,7 @@ static void make_program(int32_t members, uint64_t seed) {
 static void every_collective(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3};
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
       dist_strategy *strategy = strategy_of(sizes[s], threads);
       for (uint64_t round = 0; round < 12; round++) {
@@ -115,7 +115,7 @@ static void every_collective(void **state) {
 
 static void more_replicas_than_cpus(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = strategy_of(MEMBERS, threads);
     for (uint64_t round = 0; round < ENDINGS; round++) {
       make_program(MEMBERS, round + 20);
@@ -133,7 +133,7 @@ static void groups(void **state) {
   enum { R = 4, GROUPS = 4 };
   static const int32_t ids[GROUPS][R] = {{0, 2}, {1, 2, 3}, {3}, {0, 1, 2, 3}};
   static const size_t sizes[GROUPS] = {2, 3, 1, 4};
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = strategy_of(R, threads);
     dist_group *groups_of[GROUPS];
     for (int g = 0; g < GROUPS; g++) assert_ok(dist_group_create(strategy, ids[g], sizes[g], &groups_of[g]));
@@ -209,7 +209,7 @@ static dist_status slide(dist_replica *replica, void *user_data) {
 
 static void places_serve_again_and_again(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (int32_t r = 2; r <= 5; r += 3) {
       dist_strategy *strategy = strategy_of(r, threads);
       report error;

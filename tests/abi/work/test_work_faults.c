@@ -218,7 +218,7 @@ static void every_fault(void **state) {
   options.host = &host;
   options.num_replicas = R;
   host.clock = scene_clock;
-  for (options.threads = 0; options.threads < 3; options.threads++) {
+  for (options.threads = DIST_THREADS_CALLER; options.threads <= DIST_THREADS_HOST; options.threads++) {
     dist_strategy *strategy = strategy_with(options);
     for (int what = 0; what < FAULTS; what++) {
       const expectation *e = &table[what];
@@ -279,7 +279,7 @@ static dist_status cancel_somewhere(dist_replica *replica, void *user_data) {
 
 static void cancelling_at_any_moment(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = strategy_of(R, threads);
     for (int k = 0; k < 60; k++) {
       race c = {k % 2 == 0 ? 60000 : 500, k % R, k % 9, k % 4 < 2};
@@ -353,7 +353,7 @@ static dist_status use_memory(dist_replica *replica, void *user_data) {
 
 static void every_allocation_fails_once(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 2; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     long refusals = 0;
     int refused = 1;
     for (long k = 0; refused; k++) {
@@ -451,7 +451,7 @@ static void short_waits_reach_the_timeout(void **state) {
                                    {.each_ns = 299 * MS},
                                    {.each_ns = 0, .pause_ns = 1000 * (int64_t)MS},
                                    {.each_ns = 10 * MS, .pause_ns = 1000 * (int64_t)MS, .any = 1}};
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = ticking_strategy(threads);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
       patience p = cases[i];
@@ -494,7 +494,7 @@ static dist_status wait_on_and_off(dist_replica *replica, void *user_data) {
 
 static void a_wait_that_ends_is_no_deadlock(void **state) {
   (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = ticking_strategy(threads);
     atomic_store(&is_at_barrier, 0);
     report error;

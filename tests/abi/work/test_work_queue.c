@@ -163,7 +163,7 @@ static void a_thousand_of_each(void **state) {
   memset(&q, 0, sizeof q);
   q.n = MANY;
   for (int32_t pair = 0; pair < 3 * (SIDES - 1); pair++) {
-    const int32_t members = 2 + pair / 3, threads = pair % 3;
+    const int32_t members = 2 + pair / 3, threads = DIST_THREADS_CALLER + pair % 3;
     dist_strategy *strategy = strategy_of(members, threads);
     for (size_t c = 0; c < COUNT_OF(exchanged); c++) {
       q.collective = exchanged[c];
@@ -215,9 +215,9 @@ static void the_bound_waits(void **state) {
   static const int64_t bounds[] = {1, 100000, 1000000};
   memset(&q, 0, sizeof q);
   q.n = MANY, q.collective = DIST_COLLECTIVE_ALL_REDUCE;
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (size_t b = 0; b < COUNT_OF(bounds); b++) {
-      dist_strategy *strategy = bounded(2 + threads, threads, bounds[b]);
+      dist_strategy *strategy = bounded(2 + threads - DIST_THREADS_CALLER, threads, bounds[b]);
       for (int run = 0; run < 2; run++) {
         report error;
         q.how = (enum ending)run;
@@ -294,7 +294,7 @@ static void trouble_ends_the_wait(void **state) {
   (void)state;
   enum { R = 3 };
   static const int64_t bounds[] = {1, 60000, 0};
-  for (int32_t threads = 0; threads < 3; threads++) {
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     for (size_t b = 0; b < COUNT_OF(bounds); b++) {
       dist_strategy *strategy = bounded(R, threads, bounds[b]);
       for (int t = 0; t < TROUBLES; t++) {
@@ -487,8 +487,7 @@ static void a_bound_below_zero(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   dist_strategy *strategy = NULL;
   options.async_bytes = -1;
-  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT,
-               "async_bytes is -1");
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "async_bytes is -1");
   options.async_bytes = INT64_MAX;
   assert_ok(dist_strategy_create(&options, &strategy));
   assert_ok(dist_strategy_destroy(strategy));

@@ -73,7 +73,7 @@ static void draw_case(planned_case *c, int32_t collective, dist_reduce_op op, di
   exchange *e = &c->e;
   memset(c, 0, sizeof *c);
   e->collective = collective, e->op = op, e->numerics = numerics, e->members = ALL;
-  e->root = (int32_t)draw_of(seed, ALL), e->kind = (int32_t)draw_of(seed, 2);
+  e->root = (int32_t)draw_of(seed, ALL), e->kind = DIST_SCAN_INCLUSIVE + (int32_t)draw_of(seed, 2);
   const int large = elements * (int64_t)size_of(dtype) > 1024;
   e->n = collective == DIST_COLLECTIVE_BARRIER ? 0 : large ? 1 : 1 + draw_of(seed, TENSORS);
   e->weighted = op == DIST_REDUCE_MEAN && draw_of(seed, 2) == 0;
@@ -296,9 +296,10 @@ static void every_layout_has_the_bits_of_one_process(void **state) {
   for (dist_dtype dtype = 1; dtype <= LAST_DTYPE; dtype += DTYPE_STEP) {
     for (size_t k = 0; k < COUNT_OF(exchanged); ++k)
       if (!reduces(exchanged[k])) add_cases(&all, exchanged[k], 0, dtype, DIST_NUMERICS_ORDERED, &seed);
-    for (dist_reduce_op op = 1; op <= LAST_REDUCE; ++op) {
+    for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_USER; ++op) {
       for (size_t k = 0; k < COUNT_OF(exchanged); ++k) {
-        for (int32_t numerics = 0; numerics <= LAST_NUMERICS && reduces(exchanged[k]); ++numerics)
+        for (int32_t numerics = DIST_NUMERICS_ORDERED;
+             numerics <= DIST_NUMERICS_TREE && reduces(exchanged[k]); ++numerics)
           add_cases(&all, exchanged[k], op, dtype, numerics, &seed);
       }
       hold_layouts(&all, &counted);

@@ -76,7 +76,7 @@ static void who_brings_what_changes_no_sum(void **state) {
     for (int k = 0; k < 9; ++k) {
       memset(&d, 0, sizeof d);
       d.dtype = dtype, d.in = in, d.weights = weights;
-      d.numerics = k / 3;
+      d.numerics = DIST_NUMERICS_ORDERED + k / 3;
       d.op = k % 3 == 0 ? DIST_REDUCE_SUM : DIST_REDUCE_MEAN;
       d.weighted = k % 3 == 2;
       deal_out(&d, ALL, 0, &seed);
@@ -127,7 +127,7 @@ static dist_status play_sixteen(dist_replica *replica, void *user_data) {
         case 0:
         case 1:
         case 2:
-          options.numerics = step;
+          options.numerics = DIST_NUMERICS_ORDERED + step;
           status = dist_all_reduce(replica, DIST_REDUCE_MEAN, &in, &out, 1, &options, NULL);
           break;
         case 3: status = dist_reduce_scatter(replica, DIST_REDUCE_SUM, &in, &out, 1, &options, NULL); break;

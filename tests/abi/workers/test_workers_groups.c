@@ -95,7 +95,7 @@ static void play_steps(const workers *all, const shared_group *groups, size_t nu
     p.groups[k] = which == num_groups ? NULL : &groups[which];
     recipe given = draw_recipe(which == num_groups ? replicas_in(all) : (int32_t)groups[which].n, seed);
     given.one_out = 0;
-    if (reduces(given.collective) && given.numerics == DIST_NUMERICS_ORDERED && given.n > 0 &&
+    if (reduces(given.collective) && given.numerics != DIST_NUMERICS_REPRODUCIBLE && given.n > 0 &&
         draw_of(seed, 2) == 0)
       given.numerics = DIST_NUMERICS_TREE;
     make_exchange(&p.steps[k], &given);

@@ -296,7 +296,7 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace bench::overlap;
   if (argc == 5 && std::strcmp(argv[1], "--worker") == 0)
-    return be_worker(std::atoi(argv[3]), std::atoi(argv[4]), static_cast<int32_t>(std::atoi(argv[2])));
+    return be_worker(std::atoi(argv[3]), std::atoi(argv[4]), static_cast<dist_transport>(std::atoi(argv[2])));
   Arguments arguments;
   if (!parse(argc, argv, arguments)) return std::fputs(kHelp, stderr), kFailed;
   if (arguments.help) return std::fputs(kHelp, stdout), 0;

@@ -19,7 +19,7 @@ void must(dist_status status) {
 
 class Worker {
  public:
-  Worker(Part& part, int32_t transport) : part_(part) {
+  Worker(Part& part, dist_transport transport) : part_(part) {
     // The gradients of a bucket lie end to end, so that it is one tensor.
     auto tensor = static_cast<int>(part_.elements().size());
     for (const int tensors : buckets_of(part_.elements())) {
@@ -136,7 +136,7 @@ std::vector<int> buckets_of(const std::vector<std::size_t>& elements) {
   return buckets;
 }
 
-int be_worker(int side, int me, int32_t transport) {
+int be_worker(int side, int me, dist_transport transport) {
   Part part(side, me);
   try {
     Worker(part, transport).take_turns();

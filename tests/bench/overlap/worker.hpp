@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "dist/types.h"
+
 namespace bench::overlap {
 
 // Divides tensors into buckets like PyTorch's DistributedDataParallel: it begins with the last tensor, and closes the first
 // bucket at 1 MiB and each other one at 25 MiB. Returns the number of tensors in each bucket.
 std::vector<int> buckets_of(const std::vector<std::size_t>& elements);
 // Its exit status. `transport`: as in dist_strategy_options.
-int be_worker(int side, int me, int32_t transport);
+int be_worker(int side, int me, dist_transport transport);
 
 }  // namespace bench::overlap

@@ -24,7 +24,7 @@ constexpr std::array<Word<Operation>, 8> kOperations{{{Operation::kAllReduce, "a
                                                       {Operation::kClosurePush, "closure_push"},
                                                       {Operation::kEncode, "encode"}}};
 constexpr std::array<Word<dist_dtype>, 4> kTypes{
-    {{0, "-"}, {DIST_F32, "f32"}, {DIST_F16, "f16"}, {DIST_BF16, "bf16"}}};
+    {{dist_dtype{}, "-"}, {DIST_F32, "f32"}, {DIST_F16, "f16"}, {DIST_BF16, "bf16"}}};
 constexpr std::array<Word<Layout>, 3> kLayouts{{{Layout::kInPlace, "in_place"},
                                                 {Layout::kOutOfPlace, "out_of_place"},
                                                 {Layout::kOneOutput, "one_output"}}};

@@ -66,7 +66,7 @@ struct Worker {
 // Shared by all processes.
 struct Page {
   int workers = 0, rounds = 0;
-  int32_t transport = DIST_TRANSPORT_GRPC;
+  dist_transport transport = DIST_TRANSPORT_GRPC;
   std::atomic<bool> failed{false};
   uint64_t digests[kResults] = {};
   Worker of[kMost];
@@ -126,11 +126,12 @@ dist_status compute(dist_replica* replica, void* user_data) {
     const dist_tensor from = {in.data(), DIST_F32, 1, &length, nullptr};
     dist_tensor to = {sum.data(), DIST_F32, 1, &length, nullptr};
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-    for (int32_t numerics = DIST_NUMERICS_ORDERED; numerics <= DIST_NUMERICS_TREE; ++numerics) {
+    for (const dist_numerics numerics :
+         {DIST_NUMERICS_ORDERED, DIST_NUMERICS_REPRODUCIBLE, DIST_NUMERICS_TREE}) {
       options.numerics = numerics;
       const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &from, &to, 1, &options, nullptr);
       if (status != DIST_OK) return status;
-      if (out != nullptr) out->digests[3 * s + numerics] = digest_of(sum);
+      if (out != nullptr) out->digests[3 * s + numerics - DIST_NUMERICS_ORDERED] = digest_of(sum);
       if (is_worker && s == 0 && numerics == DIST_NUMERICS_ORDERED) out->first_us = now_us();
     }
     if (!is_worker) continue;
@@ -245,7 +246,7 @@ void print(const Page& page, double begin_us) {
     print_range(names[s], page, "ms", [&](const Worker& w) { return w.us[s] * 1e-3; });
 }
 
-int run(int workers, int rounds, int32_t transport) {
+int run(int workers, int rounds, dist_transport transport) {
   const int fd = memfd_create("bench", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, sizeof(Page)) != 0) throw std::bad_alloc();
   Page& page = *new (&page_at(fd)) Page;
@@ -286,7 +287,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--worker") == 0)
     return be_worker(static_cast<int>(std::strtol(argv[2], nullptr, 10)));
   int workers = 0, rounds = 20;
-  int32_t transport = DIST_TRANSPORT_GRPC;
+  dist_transport transport = DIST_TRANSPORT_GRPC;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--help") return std::fputs(kHelp, stdout), 0;

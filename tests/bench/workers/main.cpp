@@ -42,12 +42,12 @@ constexpr int kMissedFloor = 1, kFailed = 2;
 
 struct Arguments {
   int workers = 0, rounds = 9;
-  int32_t transport = DIST_TRANSPORT_GRPC;
+  dist_transport transport = DIST_TRANSPORT_GRPC;
   bool quick = false, help = false;
   const char *json = nullptr, *peers = nullptr;
 };
 
-bool parse_transport(const char* word, int32_t& transport) {
+bool parse_transport(const char* word, dist_transport& transport) {
   const bool gloo = std::strcmp(word, "gloo") == 0;
   const bool shm = std::strcmp(word, "shm") == 0;
   transport = gloo ? DIST_TRANSPORT_GLOO : shm ? DIST_TRANSPORT_AUTO : DIST_TRANSPORT_GRPC;

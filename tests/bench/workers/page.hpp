@@ -46,7 +46,7 @@ struct Page {
   int workers = 2, rounds = 9, sizes = kNumSizes;
   bool quick = false;
   bool outsiders = false;  // whoever started the workers has turns as well, of programs that are peers
-  int32_t transport = DIST_TRANSPORT_GRPC;  // AUTO: shared memory
+  dist_transport transport = DIST_TRANSPORT_GRPC;  // AUTO: shared memory
   std::array<char, 64> bare_address{};
   std::array<char, 256> gloo_folder{};
 

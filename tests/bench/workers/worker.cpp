@@ -22,7 +22,7 @@ void must(dist_status status) {
 
 class Libdist final : public Turns {
  public:
-  Libdist(int32_t transport, Tensors& tensors) : tensors_(tensors) {
+  Libdist(dist_transport transport, Tensors& tensors) : tensors_(tensors) {
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
     options.worker = &worker;

@@ -78,7 +78,7 @@ Json Replay::encode_parts(const char* kind, const std::vector<const char*>& name
   json.AddMember("kind", rapidjson::StringRef(kind), memory());
   for (std::size_t i = 0; i < names.size(); ++i) {
     dist_value* const part = dist_value_item(value, i);
-    Json encoded = dist_value_kind(part) == DIST_VALUE_NONE ? null() : encode(part);
+    Json encoded = dist_value_kind_of(part) == DIST_VALUE_NONE ? null() : encode(part);
     json.AddMember(rapidjson::StringRef(names[i]), encoded, memory());
   }
   return json;
@@ -86,8 +86,7 @@ Json Replay::encode_parts(const char* kind, const std::vector<const char*>& name
 
 Json Replay::encode(dist_value* value) {
   Json json(rapidjson::kObjectType);
-  switch (dist_value_kind(value)) {
-    case 0:
+  switch (value == nullptr ? DIST_VALUE_NONE : dist_value_kind_of(value)) {
     case DIST_VALUE_NONE: json.AddMember("kind", "none", memory()); break;
     case DIST_VALUE_TENSOR: {
       dist_tensor view;
@@ -131,7 +130,7 @@ Json Replay::encode(dist_value* value) {
       json.AddMember("rows", rows, memory());
       break;
     }
-    default: throw Unknown{"a value of kind " + std::to_string(dist_value_kind(value))};
+    default: throw Unknown{"a value of kind " + std::to_string(dist_value_kind_of(value))};
   }
   return json;
 }

@@ -23,6 +23,14 @@ inline void check(dist_status status) {
   if (status != DIST_OK) throw Failed{status, dist_last_error()};
 }
 
+// Stores the constant that has the name.
+template <class Enum>
+void read_enum(dist_enum_domain domain, const char* name, Enum* out) {
+  int32_t number = 0;
+  check(dist_enum_from_name(domain, name, &number));
+  *out = static_cast<Enum>(number);
+}
+
 // The user's program raises; ValueError is DIST_INVALID_ARGUMENT, RuntimeError DIST_FAILED_PRECONDITION.
 [[noreturn]] inline void raise(dist_status status, std::string message) {
   throw Failed{status, std::move(message)};
@@ -54,7 +62,7 @@ class Value {
   // Gives the reference away.
   dist_value* release() noexcept { return std::exchange(value_, nullptr); }
 
-  int32_t kind() const noexcept { return dist_value_kind(value_); }
+  dist_value_kind kind() const noexcept { return dist_value_kind_of(value_); }
   std::size_t size() const noexcept { return dist_value_size(value_); }
   Value item(std::size_t index) const noexcept { return share(dist_value_item(value_, index)); }
   Value at(const char* key) const noexcept { return share(dist_value_get(value_, key)); }

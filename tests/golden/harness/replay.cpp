@@ -12,7 +12,7 @@ constexpr int64_t kTimeoutNs = 20'000'000'000;
 
 struct Kind {
   std::string_view name;
-  int32_t kind;
+  dist_strategy_kind kind;
 };
 constexpr Kind kKinds[] = {
     {"MirroredStrategy", DIST_STRATEGY_MIRRORED},

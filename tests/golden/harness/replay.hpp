@@ -101,7 +101,7 @@ class Replay {
   Value tuple(const std::vector<Value>& items);
   Value dict(const std::vector<std::pair<std::string, Value>>& items);
   Value distributed(const std::vector<Value>& components);  // as per_replica()
-  Value composite(int32_t kind,
+  Value composite(dist_value_kind kind,
                   const std::vector<Value>& parts);  // DIST_VALUE_INDEXED_SLICES, _RAGGED, _SPARSE
   // A tensor of `numbers`, each rounded to the dtype (TensorFlow's name: "float32", "bfloat16", "int64",
   // "bool").

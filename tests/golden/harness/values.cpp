@@ -93,7 +93,7 @@ Value Replay::decode_composite(const Json& json) {
   return composite(slices ? DIST_VALUE_INDEXED_SLICES : DIST_VALUE_SPARSE, parts);
 }
 
-Value Replay::composite(int32_t kind, const std::vector<Value>& parts) {
+Value Replay::composite(dist_value_kind kind, const std::vector<Value>& parts) {
   Value value;
   check(dist_value_create_composite(state_->memory_of(*this), kind, pointers_to(parts).data(), parts.size(),
                                     value.out()));

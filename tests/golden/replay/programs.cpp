@@ -4,8 +4,8 @@
 namespace golden {
 
 dist_reduce_op op_of(std::string_view name) {
-  dist_reduce_op op = 0;
-  check(dist_enum_from_name(DIST_ENUM_VALUE_REDUCTION, std::string(name).c_str(), &op));
+  dist_reduce_op op{};
+  read_enum(DIST_ENUM_VALUE_REDUCTION, std::string(name).c_str(), &op);
   return op;
 }
 
@@ -48,7 +48,7 @@ Value all_gather(dist_replica* replica, const Value& value, int32_t axis) {
   return result;
 }
 
-Variable float_variable(dist_strategy* strategy, float initial, int32_t aggregation) {
+Variable float_variable(dist_strategy* strategy, float initial, dist_aggregation aggregation) {
   const dist_tensor tensor{&initial, DIST_F32, 0, nullptr, nullptr};
   dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
   options.aggregation = aggregation;
@@ -66,7 +66,7 @@ Strategy one_device() {
 }
 
 std::string_view context_class(const dist_replica* current, const dist_replica* own) {
-  switch (dist_strategy_kind(dist_replica_strategy(current))) {
+  switch (dist_strategy_kind_of(dist_replica_strategy(current))) {
     case DIST_STRATEGY_MIRRORED:
     case DIST_STRATEGY_CENTRAL_STORAGE: return "_MirroredReplicaContext";
     case DIST_STRATEGY_ONE_DEVICE: return "_OneDeviceReplicaContext";
@@ -77,7 +77,7 @@ std::string_view context_class(const dist_replica* current, const dist_replica* 
 namespace {
 
 std::string_view class_of(const dist_strategy* strategy) {
-  switch (dist_strategy_kind(strategy)) {
+  switch (dist_strategy_kind_of(strategy)) {
     case DIST_STRATEGY_MIRRORED: return "MirroredStrategy";
     case DIST_STRATEGY_CENTRAL_STORAGE: return "CentralStorageStrategy";
     case DIST_STRATEGY_ONE_DEVICE: return "OneDeviceStrategy";

@@ -26,7 +26,8 @@ Value all_reduce(dist_replica* replica, dist_reduce_op op, const Value& value);
 Value all_gather(dist_replica* replica, const Value& value, int32_t axis);
 
 // A variable that begins as a float.
-Variable float_variable(dist_strategy* strategy, float initial, int32_t aggregation = DIST_AGGREGATION_NONE);
+Variable float_variable(dist_strategy* strategy, float initial,
+                        dist_aggregation aggregation = DIST_AGGREGATION_NONE);
 
 // A strategy of another kind than the case's, "inner": "OneDeviceStrategy".
 Strategy one_device();

@@ -52,8 +52,8 @@ CrossDevice made_as(const Replay& replay, std::string_view name, const std::vect
 }
 
 dist_reduce_op op_of(const Replay& replay) {
-  dist_reduce_op op = 0;
-  check(dist_enum_from_name(DIST_ENUM_VALUE_REDUCTION, std::string(replay.text("op")).c_str(), &op));
+  dist_reduce_op op{};
+  read_enum(DIST_ENUM_VALUE_REDUCTION, std::string(replay.text("op")).c_str(), &op);
   return op;
 }
 
@@ -99,7 +99,7 @@ void replay_cross_device_object(Replay& replay) {
     replay.record("reduce_to_device", device == nullptr ? replay.null() : replay.json(device));
     return;
   }
-  std::string name = dist_enum_name(DIST_ENUM_CROSS_DEVICE, dist_cross_device_kind(made.get()));
+  std::string name = dist_enum_name(DIST_ENUM_CROSS_DEVICE, dist_cross_device_kind_of(made.get()));
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   replay.record("num_packs", replay.json(dist_cross_device_num_packs(made.get())));
   replay.record("all_reduce_alg", replay.json(name));

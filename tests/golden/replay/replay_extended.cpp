@@ -13,8 +13,8 @@ namespace {
 
 // ReduceOp(text.upper())
 dist_reduce_op op_of(const Replay& replay) {
-  dist_reduce_op op = 0;
-  check(dist_enum_from_name(DIST_ENUM_VALUE_REDUCTION, std::string(replay.text("op")).c_str(), &op));
+  dist_reduce_op op{};
+  read_enum(DIST_ENUM_VALUE_REDUCTION, std::string(replay.text("op")).c_str(), &op);
   return op;
 }
 

@@ -49,7 +49,7 @@ void set_input_options(const Json& given, dist_dataset_options* options) {
       options->prefetch = buffered == 0 ? -1 : buffered;
     } else if (name == "experimental_replication_mode") {
       const std::string mode(value.substr(value.find('.') + 1));
-      check(dist_enum_from_name(DIST_ENUM_INPUT_MODE, mode.c_str(), &options->replication_mode));
+      read_enum(DIST_ENUM_INPUT_MODE, mode.c_str(), &options->replication_mode);
     } else {
       throw Unknown{"an input option called " + std::string(name)};
     }

@@ -111,9 +111,9 @@ void rebatch_legacy(Replay& replay) {
 
 // ---- Sharding
 
-int32_t policy_of(const Replay& replay) {
-  int32_t policy = 0;
-  check(dist_enum_from_name(DIST_ENUM_SHARD_POLICY, std::string(replay.text("policy")).c_str(), &policy));
+dist_shard_policy policy_of(const Replay& replay) {
+  dist_shard_policy policy{};
+  read_enum(DIST_ENUM_SHARD_POLICY, std::string(replay.text("policy")).c_str(), &policy);
   return policy;
 }
 

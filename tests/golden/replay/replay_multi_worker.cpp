@@ -87,14 +87,13 @@ class Play {
   void variable() {
     if (replay_.topic(1) == "initial_value_differs") return initial_value_differs();
     dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
-    check(dist_enum_from_name(DIST_ENUM_SYNCHRONIZATION, std::string(replay_.text("synchronization")).c_str(),
-                              &options.synchronization));
-    check(dist_enum_from_name(DIST_ENUM_AGGREGATION, std::string(replay_.text("aggregation")).c_str(),
-                              &options.aggregation));
+    read_enum(DIST_ENUM_SYNCHRONIZATION, std::string(replay_.text("synchronization")).c_str(),
+              &options.synchronization);
+    read_enum(DIST_ENUM_AGGREGATION, std::string(replay_.text("aggregation")).c_str(), &options.aggregation);
     const std::string_view method = replay_.text("method");
     if (method != "assign" && method != "assign_add")
       replay_.unknown("a method called " + std::string(method));
-    const int32_t how = method == "assign" ? DIST_ASSIGN : DIST_ASSIGN_ADD;
+    const dist_assign_op how = method == "assign" ? DIST_ASSIGN : DIST_ASSIGN_ADD;
     struct Seen {
       Value local;
       Value read;
@@ -125,8 +124,7 @@ class Play {
   void dataset() {
     if (replay_.text("dataset") != "range(total).batch(gb)") replay_.unknown("dataset");
     dist_dataset_options options = batched(replay_.input("gb").GetInt64());
-    check(dist_enum_from_name(DIST_ENUM_SHARD_POLICY, std::string(replay_.text("policy")).c_str(),
-                              &options.shard_policy));
+    read_enum(DIST_ENUM_SHARD_POLICY, std::string(replay_.text("policy")).c_str(), &options.shard_policy);
     steps([&](Worker& worker) {
       return range_dataset(worker.strategy.get(), 0, replay_.input("total").GetInt64(), options);
     });

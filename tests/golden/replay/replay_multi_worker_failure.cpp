@@ -59,7 +59,7 @@ class Failure {
 
  private:
   struct Tensor {
-    int32_t dtype;
+    dist_dtype dtype;
     int64_t elements;
   };
   struct Outcome {

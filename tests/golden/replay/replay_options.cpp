@@ -20,11 +20,10 @@ std::optional<dist_communication_options> communication_of(const Json& kwargs) {
     const std::string_view key = text_of(name);
     if (key == "implementation") {
       if (value.IsInt()) {
-        options.implementation = value.GetInt();
+        options.implementation = static_cast<dist_communication>(value.GetInt());
       } else {
         const std::string text(value.IsNull() ? "" : text_of(value));
-        check(dist_enum_from_name(DIST_ENUM_COMMUNICATION, value.IsNull() ? nullptr : text.c_str(),
-                                  &options.implementation));
+        read_enum(DIST_ENUM_COMMUNICATION, value.IsNull() ? nullptr : text.c_str(), &options.implementation);
       }
     } else if (key == "bytes_per_pack" && value.IsInt64()) {
       options.bytes_per_pack = static_cast<size_t>(value.GetInt64());
@@ -73,8 +72,7 @@ void replay_communication(Replay& replay) {
   dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
   options.bytes_per_pack = args[0].GetInt64();
   options.timeout_ns = std::llround(args[1].GetDouble() * 1e9);
-  check(dist_enum_from_name(DIST_ENUM_COMMUNICATION, std::string(text_of(args[2])).c_str(),
-                            &options.implementation));
+  read_enum(DIST_ENUM_COMMUNICATION, std::string(text_of(args[2])).c_str(), &options.implementation);
   record_communication(replay, options);
 }
 
@@ -111,8 +109,7 @@ void replay_input_options(Replay& replay) {
       continue;  // only libdist.tf has them
     }
     if (key == "experimental_replication_mode") {
-      check(dist_enum_from_name(DIST_ENUM_INPUT_MODE, std::string(text_of(value)).c_str(),
-                                &options.replication_mode));
+      read_enum(DIST_ENUM_INPUT_MODE, std::string(text_of(value)).c_str(), &options.replication_mode);
     } else if (key == "experimental_per_replica_buffer_size") {
       options.prefetch = value.GetInt();
     } else {
@@ -127,27 +124,26 @@ void replay_input_options(Replay& replay) {
 
 // ---- Names of enumerators
 
-constexpr int32_t kFirstNumber = -8;
-constexpr int32_t kLastNumber = 64;
+constexpr int32_t kFirstNumber = 0;
+constexpr int32_t kLastNumber = 0x2000;
 
-void record_numbers(Replay& replay, int32_t domain) {
+void record_numbers(Replay& replay, dist_enum_domain domain) {
   for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
     if (const char* const name = dist_enum_name(domain, number)) replay.record(name, replay.json(number));
   }
 }
 
 // Enumerators whose values are their names.
-void record_names(Replay& replay, int32_t domain) {
+void record_names(Replay& replay, dist_enum_domain domain) {
   for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
     if (const char* const name = dist_enum_name(domain, number)) replay.record(name, replay.json(name));
   }
 }
 
 void reduce_op_from_aggregation(Replay& replay) {
-  int32_t aggregation = 0;
-  check(dist_enum_from_name(DIST_ENUM_AGGREGATION, std::string(replay.text("aggregation")).c_str(),
-                            &aggregation));
-  dist_reduce_op op = 0;
+  dist_aggregation aggregation{};
+  read_enum(DIST_ENUM_AGGREGATION, std::string(replay.text("aggregation")).c_str(), &aggregation);
+  dist_reduce_op op{};
   check(dist_reduce_op_from_aggregation(aggregation, &op));
   replay.record("reduce_op", replay.json(dist_enum_name(DIST_ENUM_REDUCE_OP, op)));
 }

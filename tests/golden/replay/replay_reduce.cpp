@@ -9,9 +9,8 @@ namespace {
 // ReduceOp(text.upper()); None is no operator.
 dist_reduce_op op_of(const Replay& replay) {
   const Json& op = replay.input("op");
-  dist_reduce_op code = 0;
-  if (!op.IsNull())
-    check(dist_enum_from_name(DIST_ENUM_VALUE_REDUCTION, std::string(text_of(op)).c_str(), &code));
+  dist_reduce_op code{};
+  if (!op.IsNull()) read_enum(DIST_ENUM_VALUE_REDUCTION, std::string(text_of(op)).c_str(), &code);
   return code;
 }
 

@@ -38,12 +38,12 @@ void ids(Replay& replay) {
 Json devices_of(Replay& replay, const dist_replica* replica) {
   dist_strategy* const strategy = dist_replica_strategy(replica);
   const char* name = "";
-  if (dist_strategy_kind(strategy) != DIST_STRATEGY_DEFAULT) {
+  if (dist_strategy_kind_of(strategy) != DIST_STRATEGY_DEFAULT) {
     check(dist_strategy_device(strategy, dist_replica_id(replica), &name));
   }
   Json names = replay.array({});
   names.PushBack(replay.json(name), replay.memory());
-  const int32_t kind = dist_strategy_kind(strategy);
+  const int32_t kind = dist_strategy_kind_of(strategy);
   if (kind == DIST_STRATEGY_ONE_DEVICE || kind == DIST_STRATEGY_DEFAULT) return names;
   Json devices = replay.array({});
   devices.PushBack(names, replay.memory());

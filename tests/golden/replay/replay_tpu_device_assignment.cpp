@@ -204,19 +204,19 @@ void topology_serialized(Replay& replay) {
 
 // ---- Assignments that are built
 
-// An enumerator by its name, or by its number as a text or a number.
-int32_t device_order(Replay& replay, const Json& mode) {
-  if (mode.IsInt()) return mode.GetInt();
-  const std::string_view text = text_of(mode);
+// An enumerator by its name, or by its number in TensorFlow as a text or a number. Other numbers mean MESH there.
+dist_device_order device_order(Replay& replay, const Json& mode) {
+  if (mode.IsInt() && (mode.GetInt() < 0 || mode.GetInt() > 2)) return DIST_DEVICE_ORDER_MESH;
+  const std::string text = mode.IsInt() ? std::to_string(mode.GetInt()) : std::string(text_of(mode));
   if (text == "AUTO" || text == "0") return DIST_DEVICE_ORDER_AUTO;
   if (text == "RING" || text == "1") return DIST_DEVICE_ORDER_RING;
   if (text == "MESH" || text == "2") return DIST_DEVICE_ORDER_MESH;
-  replay.unknown("a device order called " + std::string(text));
+  replay.unknown("a device order called " + text);
 }
 
 // A number where an array belongs is one without dimensions.
 Assignment build(Replay& replay, const Topology& topology, const Json& shape_json, const Json& stride_json,
-                 int32_t num_replicas, int32_t order) {
+                 int32_t num_replicas, dist_device_order order) {
   const bool scalar = shape_json.IsNumber();
   const Numbers shape = scalar ? Numbers{shape_json.GetInt()} : numbers_of(shape_json);
   const Numbers stride = numbers_of(stride_json);
@@ -289,7 +289,7 @@ int64_t devices_of(const Json& shape) {
 void build_case(Replay& replay, bool strided) {
   const Json& shape = replay.input("computation_shape");
   const int32_t n = replay.input("num_replicas").GetInt();
-  const int32_t order = device_order(replay, replay.input("device_order_mode"));
+  const dist_device_order order = device_order(replay, replay.input("device_order_mode"));
   Cube devices;
   if (!read_cube(replay.input("device_coordinates"), &devices)) replay.unknown("such a topology");
   const Topology topology = topology_of(numbers_of(replay.input("mesh_shape")), devices);

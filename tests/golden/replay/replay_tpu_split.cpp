@@ -137,7 +137,7 @@ Value divide(const dist_partition& partition, const Sizes& shape) {
   });
 }
 
-dist_partition partition_of(Replay& replay, int32_t kind, const Sizes& shape) {
+dist_partition partition_of(Replay& replay, dist_partition_kind kind, const Sizes& shape) {
   dist_partition partition = DIST_PARTITION_INIT;
   partition.kind = kind;
   partition.shape = shape.data();

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kSynchronizations{"AUTO", "NONE", "ON_WRITE", "ON_READ"};
 constexpr std::array<std::string_view, 4> kAggregations{"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
-constexpr std::array<std::pair<std::string_view, int32_t>, 3> kMethods{
+constexpr std::array<std::pair<std::string_view, dist_assign_op>, 3> kMethods{
     {{"assign", DIST_ASSIGN}, {"assign_add", DIST_ASSIGN_ADD}, {"assign_sub", DIST_ASSIGN_SUB}}};
-constexpr std::array<std::pair<std::string_view, int32_t>, 8> kScatters{
+constexpr std::array<std::pair<std::string_view, dist_scatter_op>, 8> kScatters{
     {{"scatter_add", DIST_SCATTER_ADD},
      {"scatter_sub", DIST_SCATTER_SUB},
      {"scatter_update", DIST_SCATTER_UPDATE},
@@ -25,19 +25,21 @@ constexpr std::array<std::pair<std::string_view, int32_t>, 8> kScatters{
      {"scatter_max", DIST_SCATTER_MAX},
      {"batch_scatter_update", DIST_SCATTER_BATCH_UPDATE}}};
 
-// The number of a mode: its place among `names`; a number stays what it is. Of a text in its place, which no
-// C compiler takes, what it names.
-int32_t mode_of(const Replay& replay, const char* key, const std::array<std::string_view, 4>& names) {
-  if (!replay.has(key)) return 0;
-  if (replay.input(key).IsInt()) return replay.input(key).GetInt();
+// The mode that a name or TensorFlow's number selects; C's constants count from `first` in the same order. A string in
+// place of a mode, which no C compiler accepts, counts as the name.
+template <class Mode>
+Mode mode_of(const Replay& replay, const char* key, Mode first,
+             const std::array<std::string_view, 4>& names) {
+  if (!replay.has(key)) return {};
+  if (replay.input(key).IsInt()) return static_cast<Mode>(first + replay.input(key).GetInt());
   const std::string_view name = replay.text(key);
   const auto at = std::find(names.begin(), names.end(), name.substr(0, name.find(" (a string)")));
   if (at == names.end()) replay.unknown(std::string(key) + " \"" + std::string(replay.text(key)) + "\"");
-  return static_cast<int32_t>(at - names.begin());
+  return static_cast<Mode>(first + static_cast<int32_t>(at - names.begin()));
 }
 
-template <std::size_t N>
-int32_t method_of(const Replay& replay, const std::array<std::pair<std::string_view, int32_t>, N>& methods) {
+template <class Op, std::size_t N>
+Op method_of(const Replay& replay, const std::array<std::pair<std::string_view, Op>, N>& methods) {
   const std::string_view name = replay.text("method");
   const auto at =
       std::find_if(methods.begin(), methods.end(), [&](const auto& method) { return method.first == name; });
@@ -49,8 +51,9 @@ int32_t method_of(const Replay& replay, const std::array<std::pair<std::string_v
 class Case {
  public:
   explicit Case(Replay& replay) : replay_(replay), strategy_(replay.strategy()) {
-    options_.synchronization = mode_of(replay, "synchronization", kSynchronizations);
-    options_.aggregation = mode_of(replay, "aggregation", kAggregations);
+    options_.synchronization =
+        mode_of(replay, "synchronization", DIST_SYNCHRONIZATION_AUTO, kSynchronizations);
+    options_.aggregation = mode_of(replay, "aggregation", DIST_AGGREGATION_NONE, kAggregations);
     if (replay.has("trainable")) options_.trainable = replay.input("trainable").GetBool() ? 1 : -1;
   }
 
@@ -62,9 +65,11 @@ class Case {
     }
     record_state(variable);
     replay_.record("trainable", replay_.json(dist_variable_trainable(variable.get()) != 0));
-    replay_.record("v_synchronization",
-                   mode(kSynchronizations, dist_variable_synchronization(variable.get())));
-    replay_.record("v_aggregation", mode(kAggregations, dist_variable_aggregation(variable.get())));
+    replay_.record(
+        "v_synchronization",
+        mode(kSynchronizations, dist_variable_synchronization(variable.get()) - DIST_SYNCHRONIZATION_AUTO));
+    replay_.record("v_aggregation",
+                   mode(kAggregations, dist_variable_aggregation(variable.get()) - DIST_AGGREGATION_NONE));
     replay_.record("name", tensor_name(dist_variable_name(variable.get())));
     std::vector<Json> names;
     for (int32_t copy = 0; copy < dist_variable_num_copies(variable.get()); ++copy)
@@ -86,7 +91,7 @@ class Case {
   // s.run(lambda: v.method(x)), x each replica's own tensor or one Python number for all.
   void assigned_in_replicas(bool identity) {
     const Variable variable = make();
-    const int32_t how = method_of(replay_, kMethods);
+    const auto how = method_of(replay_, kMethods);
     const Value common = replay_.has("value") ? replay_.decode(replay_.input("value")) : Value();
     const Value result = run(strategy_, [&](dist_replica* replica, dist_value*, dist_value*) {
       if (common) {
@@ -103,7 +108,7 @@ class Case {
   // v.method(x) outside, in the scope or not.
   void assigned_outside(bool in_scope) {
     const Variable variable = make();
-    const int32_t how = method_of(replay_, kMethods);
+    const auto how = method_of(replay_, kMethods);
     const Value given = replay_.has("value") ? replay_.decode(replay_.input("value"))
                                              : replay_.per_replica(replay_.input("per_replica"));
     const auto assigned = [&] { check(dist_variable_assign(strategy_, variable.get(), how, given.get())); };
@@ -119,7 +124,7 @@ class Case {
   // strategy.extended.update(v, lambda copy, x: copy.method(x), args=(x,))
   void updated() {
     const Variable variable = make();
-    const int32_t how = method_of(replay_, kMethods);
+    const auto how = method_of(replay_, kMethods);
     const Value args = replay_.list({replay_.decode(replay_.input("value"))});
     {
       const InScope scope(strategy_);
@@ -227,7 +232,7 @@ class Case {
     for (const Json& number : replay_.input("initial").GetArray()) initial.push_back(number.GetDouble());
     const auto size = static_cast<int64_t>(initial.size());
     const Variable variable = create(strategy_, replay_.tensor("float32", {size}, initial), &options_);
-    const int32_t how = method_of(replay_, kScatters);
+    const auto how = method_of(replay_, kScatters);
     run(strategy_, [&](dist_replica* replica, dist_value*, dist_value*) {
       const double times = dist_replica_id(replica) + 1;
       const Value slices = replay_.composite(DIST_VALUE_INDEXED_SLICES,
@@ -248,7 +253,8 @@ class Case {
   }
   Value own(dist_replica* replica) { return own(dist_replica_id(replica)); }
 
-  static void assign(dist_replica* replica, const Variable& variable, int32_t how, const Value& tensor) {
+  static void assign(dist_replica* replica, const Variable& variable, dist_assign_op how,
+                     const Value& tensor) {
     const dist_tensor view = view_of(tensor);
     check(dist_replica_assign(replica, variable.get(), how, &view, nullptr));
   }

@@ -77,7 +77,7 @@ struct Extents {
   }
   void value(const dist_value* of) noexcept {
     dist_partition of_it = DIST_PARTITION_INIT;
-    if (dist_value_kind(of) == DIST_VALUE_SHARDED && dist_value_partition(of, &of_it) == DIST_OK)
+    if (dist_value_kind_of(of) == DIST_VALUE_SHARDED && dist_value_partition(of, &of_it) == DIST_OK)
       partition(of_it);
   }
 };

@@ -14,7 +14,7 @@ import sys
 
 # Not written into transcripts: what lines say anyway, and the lifetimes of values.
 SILENT = {'dist_last_error', 'dist_fail', 'dist_status_name', 'dist_value_retain', 'dist_value_release',
-          'dist_value_kind', 'dist_value_size', 'dist_value_key', 'dist_value_text', 'dist_value_variable',
+          'dist_value_kind_of', 'dist_value_size', 'dist_value_key', 'dist_value_text', 'dist_value_variable',
           'dist_value_partition', 'dist_device_assignment_topology'}
 
 # Of programs by gRPC, which are linked with the others and are in no transcript: a recorded one that calls them is a fault.

@@ -94,7 +94,7 @@ Elements tensor_of(std::string_view literal) {
   const std::size_t first = literal.find(':');
   const std::size_t second = literal.find(':', first + 1);
   Elements elements;
-  elements.dtype = 0;
+  elements.dtype = {};
   for (const Type& type : kTypes) {
     if (type.name == literal.substr(0, first)) elements.dtype = type.dtype;
   }
@@ -136,7 +136,7 @@ std::string sharded(const dist_value* value, const dist_tensor& whole) {
 }  // namespace
 
 std::string tree_of(const dist_value* value, Names& names) {
-  const int32_t kind = dist_value_kind(value);
+  const int32_t kind = dist_value_kind_of(value);
   if (kind == 0 || kind == DIST_VALUE_NONE) return "none";
   if (kind == DIST_VALUE_OBJECT) return "object";
   if (kind == DIST_VALUE_TEXT) return "t:" + encode_text(dist_value_text(value));

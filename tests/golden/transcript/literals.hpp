@@ -6,10 +6,15 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "tests/golden/harness/elements.hpp"
 
 namespace golden::transcript {
+
+// What is written as an integer.
+template <class T>
+concept Number = std::is_integral_v<T> || std::is_enum_v<T>;
 
 // Says by which name an object goes: the recorder gives names, the player looks them up.
 class Names {

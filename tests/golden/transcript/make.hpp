@@ -53,7 +53,7 @@ class Make {
   P make(std::string_view key) {
     const std::string* const given = find(line_.given, key);
     using T = std::remove_pointer_t<P>;
-    if constexpr (std::is_integral_v<P>) {
+    if constexpr (Number<P>) {
       if (key == "size_bytes") return static_cast<P>(bytes_ == nullptr ? kTextBytes : bytes_->bytes.size());
       if (key == "capacity") return static_cast<P>(kNumbers);
       for (const std::string_view one : {"axes", "specs", "resolvers"}) {
@@ -90,7 +90,7 @@ class Make {
     } else if constexpr (std::is_const_v<T>) {
       return given == nullptr ? nullptr : array<std::remove_const_t<T>>(items(key)).data();
     } else {
-      auto& out = keep(std::vector<T>(std::max(n_, std::is_integral_v<T> ? kNumbers : 1)));
+      auto& out = keep(std::vector<T>(std::max(n_, Number<T> ? kNumbers : 1)));
       if constexpr (std::is_same_v<T, dist_value*>) {
         for (dist_value*& one : out) values_.push_back(&one);
       }
@@ -113,7 +113,7 @@ class Make {
 
   template <class T>
   T item(const std::string& literal) {
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (Number<T>) {
       return static_cast<T>(integer_of(literal));
     } else if constexpr (std::is_same_v<T, const char*>) {
       return keep(text_of(literal)).c_str();

@@ -71,7 +71,7 @@ std::string array_of(const T* items, std::size_t n, const Literal& literal) {
   for (std::size_t i = 0; i < n; ++i) text.append(i == 0 ? "" : " ").append(literal(items[i]));
   return text.append(")");
 }
-template <std::integral T>
+template <Number T>
 std::string array_of(const T* numbers, std::size_t n) {
   return array_of(numbers, n, [](T number) { return std::to_string(number); });
 }
@@ -94,13 +94,13 @@ struct Sink {
 template <class R>
 void put_returned(Sink& sink, std::string_view call, R returned) {
   using T = std::remove_const_t<std::remove_pointer_t<R>>;
-  if constexpr (std::is_integral_v<R>) {
+  if constexpr (Number<R>) {
     sink.put("out", std::to_string(returned));
   } else if constexpr (std::is_same_v<R, const char*>) {
     sink.put("out", text_literal(returned));
   } else if constexpr (std::is_same_v<T, uint8_t>) {
     sink.put("out", bytes_literal(returned, sink.extents.bytes));
-  } else if constexpr (std::is_integral_v<T>) {
+  } else if constexpr (Number<T>) {
     for (const std::string_view object : {"topology_", "device_assignment_"}) {
       if (call.starts_with(object))
         sink.put("out", array_of(returned, sink.extents.of(call.substr(object.size()))));
@@ -120,7 +120,7 @@ class Give {
  public:
   explicit Give(Sink& sink) : sink_(sink) {}
 
-  template <std::integral T>
+  template <Number T>
   void operator()(std::string_view key, T number) {
     // The array's own size; the player's buffer.
     for (const std::string_view one :
@@ -213,7 +213,7 @@ class Give {
       if (sink_.of_program) put(key, "0");
     } else if constexpr (std::is_same_v<F, Unsupported>) {  // NOLINT(bugprone-branch-clone)
       throw std::logic_error(key + " cannot be written into a transcript");
-    } else if constexpr (std::is_integral_v<F>) {
+    } else if constexpr (Number<F>) {
       put(key, std::to_string(field));
     } else if constexpr (std::is_same_v<F, const char*>) {
       put(key, text_literal(field));
@@ -255,8 +255,8 @@ class Answer {
   void operator()(std::string_view, const char** text) { sink_.put("out", text_literal(*text)); }
   void operator()(std::string_view, char* text) { sink_.put("out", text_literal(text)); }
   template <class T>
-  requires(std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) void operator()(std::string_view key,
-                                                                                     T* numbers) {
+  requires(std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> || std::is_enum_v<T>) void operator()(
+      std::string_view key, T* numbers) {
     if (numbers == nullptr) return;
     const Extents& extents = sink_.extents;
     const bool is_part = extents.is_divided && key != "out_elements";
@@ -283,7 +283,7 @@ class Answer {
   template <Struct S>
   requires(!std::is_const_v<S>) void operator()(std::string_view, S* all) {
     walk(*all, [&](const char* name, auto& field) {
-      if constexpr (std::is_integral_v<std::remove_reference_t<decltype(field)>>)
+      if constexpr (Number<std::remove_reference_t<decltype(field)>>)
         sink_.put(std::string("out.") + name, std::to_string(field));
     });
   }

@@ -62,7 +62,7 @@ std::string Log::comes(char kind, const void* object, std::string_view, bool fre
 void Log::see(const void* value) {
   dist_tensor view;
   const auto* const tensor = static_cast<const dist_value*>(value);
-  if (dist_value_kind(tensor) == DIST_VALUE_TENSOR && dist_value_tensor(tensor, &view) == DIST_OK) {
+  if (dist_value_kind_of(tensor) == DIST_VALUE_TENSOR && dist_value_tensor(tensor, &view) == DIST_OK) {
     seen_[value] = literal_of(view);
   }
 }

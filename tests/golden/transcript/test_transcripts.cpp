@@ -50,10 +50,10 @@ constexpr char kProgram[] =
     "f32::00004040)\n"
     "1\treplica\treplica=r1\tid=0\t->\tstatus=0\tresult=v2\n"
     "2\tvalue_create_tensor\tstrategy=s1\ttensor=f32::0000803f\t->\tstatus=0\tout=v3\tout.is=f32::0000803f\n"
-    "2\tall_reduce_value\treplica=r1\top=1\tvalue=v3\t->\tstatus=0\tout=v2\tout.is=f32::00004040\n"
+    "2\tall_reduce_value\treplica=r1\top=257\tvalue=v3\t->\tstatus=0\tout=v2\tout.is=f32::00004040\n"
     "1\treplica\treplica=r2\tid=1\t->\tstatus=0\tresult=v4\n"
     "2\tvalue_create_tensor\tstrategy=s1\ttensor=f32::00000040\t->\tstatus=0\tout=v5\tout.is=f32::00000040\n"
-    "2\tall_reduce_value\treplica=r2\top=1\tvalue=v5\t->\tstatus=0\tout=v4\tout.is=f32::00004040\n"
+    "2\tall_reduce_value\treplica=r2\top=257\tvalue=v5\t->\tstatus=0\tout=v4\tout.is=f32::00004040\n"
     "0\treduce\tstrategy=s1\top=9\tvalue=v1\t->\tstatus=3\terror=?\n"
     "0\tstrategy_destroy\tstrategy=s1\t->\tstatus=0\n"
     "end\t1\t10\n";
@@ -98,12 +98,12 @@ constexpr char kDivided[] =
     "num_devices_per_task=2\t->\tstatus=0\tout=t1\n"
     "0\ttopology_serialized\ttopology=t1\t->\tout=u8:20:0a04010101021001180222080000000000000001\n"
     "0\tdevice_assignment_build\ttopology=t1\tcomputation_shape=(1 1 1 2)\tndim=4\tnum_replicas=1\t"
-    "device_order=0\t->\tstatus=0\tout=a1\n"
+    "device_order=4864\t->\tstatus=0\tout=a1\n"
     "0\ttopology_destroy\ttopology=t1\t->\n"
     "0\tdevice_assignment_coordinates\tassignment=a1\treplica=0\tlogical_device=1\t->\tstatus=0\tout=(0 0 0 "
     "1)\n"
     "0\tdevice_assignment_lookup_replicas\tassignment=a1\ttask=0\tlogical_device=1\t->\tstatus=0\tout=(0)\n"
-    "0\tstrategy_create\toptions.kind=4\toptions.device_assignment=a1\t->\tstatus=0\tout=s1\n"
+    "0\tstrategy_create\toptions.kind=1284\toptions.device_assignment=a1\t->\tstatus=0\tout=s1\n"
     "0\trun_values\tstrategy=s1\tfn=1\t->\tstatus=0\tout=v1\tout.is=(sharded u8:2:0102 u8:1:01 u8:1:02)\n"
     "1\treplica\treplica=r1\tid=0\t->\tstatus=0\tresult=v1\n"
     "2\tvalue_create_tensor\tstrategy=s1\ttensor=u8:2:0102\t->\tstatus=0\tout=v2\tout.is=u8:2:0102\n"
@@ -142,18 +142,18 @@ constexpr char kWorkers[] =
     "status=0\tout=q1\n"
     "0\tcluster_resolver_create_simple\tspec=p1\toptions.task_type=t:worker\toptions.has_task_id=1\t"
     "options.task_id=1\t->\tstatus=0\tout=q2\n"
-    "0\tstrategy_create\toptions.kind=5\toptions.num_replicas=1\toptions.timeout_ns=20000000000\t"
+    "0\tstrategy_create\toptions.kind=1285\toptions.num_replicas=1\toptions.timeout_ns=20000000000\t"
     "options.cluster_resolver=q1\toptions.network=n1\t->\tstatus=0\tout=s1\n"
-    "0\tstrategy_create\toptions.kind=5\toptions.num_replicas=1\toptions.timeout_ns=20000000000\t"
+    "0\tstrategy_create\toptions.kind=1285\toptions.num_replicas=1\toptions.timeout_ns=20000000000\t"
     "options.cluster_resolver=q2\toptions.network=n1\t->\tstatus=0\tout=s2\n"
     "0\tnetwork_destroy\tnetwork=n1\t->\n"
     "0\tworkers\t->\n"
     "1\tworker\tworker=0\t->\n"
     "2\tvalue_create_tensor\tstrategy=s1\ttensor=f32::0000803f\t->\tstatus=0\tout=v1\tout.is=f32::0000803f\n"
-    "2\treduce\tstrategy=s1\top=1\tvalue=v1\t->\tstatus=0\tout=v2\tout.is=f32::00004040\n"
+    "2\treduce\tstrategy=s1\top=257\tvalue=v1\t->\tstatus=0\tout=v2\tout.is=f32::00004040\n"
     "1\tworker\tworker=1\t->\n"
     "2\tvalue_create_tensor\tstrategy=s2\ttensor=f32::00000040\t->\tstatus=0\tout=v3\tout.is=f32::00000040\n"
-    "2\treduce\tstrategy=s2\top=1\tvalue=v3\t->\tstatus=0\tout=v4\tout.is=f32::00004040\n"
+    "2\treduce\tstrategy=s2\top=257\tvalue=v3\t->\tstatus=0\tout=v4\tout.is=f32::00004040\n"
     "0\tstrategy_destroy\tstrategy=s1\t->\tstatus=0\n"
     "0\tstrategy_destroy\tstrategy=s2\t->\tstatus=0\n"
     "end\t1\t16\n";
@@ -183,7 +183,7 @@ void a_broken_file_is_refused(void**) {
                                                          {"end\t1\t10", "end\t1\t11"},
                                                          {"end\t1\t10\n", ""},
                                                          {"1\treplica", "2\treplica"},
-                                                         {"op=1", "op"},
+                                                         {"op=257", "op"},
                                                          {"\t->\tstatus=0\tout=s1", ""}};
   for (const auto& [from, to] : damages) {
     bool refused = false;

@@ -396,7 +396,7 @@ class Tensors {
 
  private:
   dist_tensor *refused() {
-    const dist_tensor no_dtype = {nullptr, 0, 0, nullptr, nullptr};
+    const dist_tensor no_dtype = {};
     few_[0] = no_dtype;
     return few_;
   }
@@ -653,7 +653,7 @@ static dist_status on_gather_components(const dist_tensor *components, size_t n,
                                         void *token) {
   return call(callbacks, &Callbacks::gather_components, number(token), number(components), (int64_t)n, axis, number(out));
 }
-static void on_log(int32_t level, const char *message, void *token) {
+static void on_log(dist_log_level level, const char *message, void *token) {
   notify(callbacks, &Callbacks::log, number(token), level, message);
 }
 static int32_t on_execute(dist_task_fn task, void *task_data, void *token) {
@@ -683,7 +683,7 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<const char *>> text_lists;
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
-  std::vector<int32_t> edges;
+  std::vector<dist_edge> edges;
   std::vector<int32_t> workers, cpus;
   std::vector<dist_mesh_axis> axes;
   std::vector<const dist_partition *> partitions;
@@ -740,10 +740,10 @@ static KeptStrategy *parts(dist_strategy_options *options) {
 }  // namespace dist_swig
 
 
-static int32_t dist_strategy_options_placement_get(dist_strategy_options *options) {
+static dist_placement dist_strategy_options_placement_get(dist_strategy_options *options) {
   return dist_swig::parts(options)->cpu_part.placement;
 }
-static void dist_strategy_options_placement_set(dist_strategy_options *options, int32_t placement) {
+static void dist_strategy_options_placement_set(dist_strategy_options *options, dist_placement placement) {
   dist_swig::parts(options)->cpu_part.placement = placement;
 }
 
@@ -812,10 +812,10 @@ static void dist_strategy_options_device_assignment_set(dist_strategy_options *o
 }
 
 
-static int32_t dist_strategy_options_transport_get(dist_strategy_options *options) {
+static dist_transport dist_strategy_options_transport_get(dist_strategy_options *options) {
   return dist_swig::parts(options)->worker_part.transport;
 }
-static void dist_strategy_options_transport_set(dist_strategy_options *options, int32_t transport) {
+static void dist_strategy_options_transport_set(dist_strategy_options *options, dist_transport transport) {
   dist_swig::parts(options)->worker_part.transport = transport;
 }
 
@@ -844,10 +844,10 @@ static void dist_strategy_options_staging_bytes_set(dist_strategy_options *optio
 }
 
 
-static int32_t dist_strategy_options_reform_get(dist_strategy_options *options) {
+static dist_reform dist_strategy_options_reform_get(dist_strategy_options *options) {
   return dist_swig::parts(options)->worker_part.reform;
 }
-static void dist_strategy_options_reform_set(dist_strategy_options *options, int32_t reform) {
+static void dist_strategy_options_reform_set(dist_strategy_options *options, dist_reform reform) {
   dist_swig::parts(options)->worker_part.reform = reform;
 }
 
@@ -1470,7 +1470,7 @@ SWIGINTERN void dist_halo_set_parts(dist_halo *self,long long const *numbers,siz
 SWIGINTERN void dist_halo_set_low(dist_halo *self,long long const *numbers,size_t n){ self->low = dist_swig::keep(self, numbers, n); }
 SWIGINTERN void dist_halo_set_high(dist_halo *self,long long const *numbers,size_t n){ self->high = dist_swig::keep(self, numbers, n); }
 SWIGINTERN void dist_halo_set_edges(dist_halo *self,int32_t const *edges,size_t n){
-    dist_swig::kept(self)->edges.assign(edges, edges + n);
+    dist_swig::kept(self)->edges.assign((const dist_edge *)edges, (const dist_edge *)edges + n);
     self->edges = dist_swig::kept(self)->edges.data();
   }
 
@@ -1701,13 +1701,13 @@ class Destinations {
 
 /* The form of the calls that programs make step after step: one row-major tensor of one dimension, in place, and
    of the options the two that are common. `tag` "" is none. */
-static dist_status quick_all_reduce(dist_replica *replica, int32_t op, int32_t dtype, void *data, int64_t count,
+static dist_status quick_all_reduce(dist_replica *replica, dist_reduce_op op, dist_dtype dtype, void *data, int64_t count,
                                     const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
   return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options, NULL);
 }
-static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t dtype, void *data, int64_t count,
+static dist_status quick_broadcast(dist_replica *replica, int32_t root, dist_dtype dtype, void *data, int64_t count,
                                    const char *tag, int64_t timeout_ns) {
   dist_tensor tensor = {data, dtype, 1, &count, nullptr};
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
@@ -1732,14 +1732,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_e932356695b6753f(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_7358947314e540df(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_e932356695b6753f(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_7358947314e540df(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_e932356695b6753f(int, long long token, long long replica, intgo id, intgo num_replicas);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_7358947314e540df(int, long long token, long long replica, intgo id, intgo num_replicas);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1752,12 +1752,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id
   swig_replica = (int64_t)replica; 
   swig_id = (int32_t)id; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_e932356695b6753f(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_7358947314e540df(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1770,12 +1770,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_e932356695b6753f(int, long long token, long long strategy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_7358947314e540df(int, long long token, long long strategy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1788,12 +1788,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_e932356695b6753f(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_7358947314e540df(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_e932356695b6753f(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_7358947314e540df(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1804,12 +1804,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_e932356695b6753f(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_7358947314e540df(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_e932356695b6753f(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_7358947314e540df(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1828,12 +1828,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_e932356695b6753f(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_7358947314e540df(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1842,12 +1842,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_e932356695b6753f(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_7358947314e540df(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_e932356695b6753f(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_7358947314e540df(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1862,12 +1862,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_e932356695b6753f(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_7358947314e540df(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_e932356695b6753f(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_7358947314e540df(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1880,12 +1880,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_e932356695b6753f(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_7358947314e540df(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e932356695b6753f(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7358947314e540df(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1896,12 +1896,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_e932356695b6753f(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7358947314e540df(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_e932356695b6753f(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_7358947314e540df(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1912,24 +1912,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_e932356695b6753f(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_7358947314e540df(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_e932356695b6753f(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_7358947314e540df(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_e932356695b6753f(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_7358947314e540df(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1946,12 +1946,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_e932356695b6753f(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_7358947314e540df(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_e932356695b6753f(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_7358947314e540df(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1962,12 +1962,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_e932356695b6753f(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_7358947314e540df(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_e932356695b6753f(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_7358947314e540df(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1976,22 +1976,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_e932356695b6753f(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_7358947314e540df(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_e932356695b6753f(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_7358947314e540df(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_e932356695b6753f(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_7358947314e540df(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_e932356695b6753f(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_7358947314e540df(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2000,12 +2000,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_e932356695b6753f(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_7358947314e540df(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_e932356695b6753f(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_7358947314e540df(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2016,12 +2016,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_e932356695b6753f(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_e932356695b6753f(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_7358947314e540df(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2034,12 +2034,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_e932356695b6753f(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_7358947314e540df(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_e932356695b6753f(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_7358947314e540df(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2050,12 +2050,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_e932356695b6753f(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_7358947314e540df(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_e932356695b6753f(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_7358947314e540df(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -2064,10 +2064,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_e932356695b6753f(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_7358947314e540df(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_e932356695b6753f(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_7358947314e540df(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -2080,10 +2080,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_e932356695b6753f(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_7358947314e540df(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_e932356695b6753f(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_7358947314e540df(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -2104,10 +2104,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_e932356695b6753f(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_7358947314e540df(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_e932356695b6753f(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_7358947314e540df(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2122,12 +2122,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_e932356695b6753f(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_7358947314e540df(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e932356695b6753f(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7358947314e540df(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2140,12 +2140,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_e932356695b6753f(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7358947314e540df(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_e932356695b6753f(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_7358947314e540df(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2160,12 +2160,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_e932356695b6753f(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_7358947314e540df(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_e932356695b6753f(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_7358947314e540df(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -2176,10 +2176,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_e932356695b6753f(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_7358947314e540df(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_e932356695b6753f(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_7358947314e540df(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2190,17 +2190,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_e932356695b6753f(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_7358947314e540df(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_e932356695b6753f(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_7358947314e540df(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_e932356695b6753f(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_7358947314e540df(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -2208,14 +2208,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_e932356695b6753f(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_7358947314e540df(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_e932356695b6753f(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_7358947314e540df(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_e932356695b6753f(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_7358947314e540df(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2236,7 +2236,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_e932356695b6753f(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_7358947314e540df(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2245,7 +2245,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_e932356695b6753f(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_7358947314e540df(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2255,7 +2255,7 @@ void _wrap_Swig_free_cdist_e932356695b6753f(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_e932356695b6753f(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_7358947314e540df(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2268,1867 +2268,2011 @@ void *_wrap_Swig_malloc_cdist_e932356695b6753f(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_e932356695b6753f() {
+intgo _wrap_DIST_OK_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_OK;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_e932356695b6753f() {
+intgo _wrap_DIST_CANCELLED_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_CANCELLED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_e932356695b6753f() {
+intgo _wrap_DIST_UNKNOWN_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_UNKNOWN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_e932356695b6753f() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_INVALID_ARGUMENT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_e932356695b6753f() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_DEADLINE_EXCEEDED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_e932356695b6753f() {
+intgo _wrap_DIST_NOT_FOUND_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_NOT_FOUND;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_e932356695b6753f() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_ALREADY_EXISTS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_e932356695b6753f() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_PERMISSION_DENIED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_e932356695b6753f() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_RESOURCE_EXHAUSTED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_e932356695b6753f() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_FAILED_PRECONDITION;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_e932356695b6753f() {
+intgo _wrap_DIST_ABORTED_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_ABORTED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_e932356695b6753f() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_OUT_OF_RANGE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_e932356695b6753f() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_UNIMPLEMENTED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_e932356695b6753f() {
+intgo _wrap_DIST_INTERNAL_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_INTERNAL;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_e932356695b6753f() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_UNAVAILABLE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_e932356695b6753f() {
+intgo _wrap_DIST_DATA_LOSS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_DATA_LOSS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_F16_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_F16_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_F16;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_BF16_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_BF16_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_BF16;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_F32_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_F32_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_F32;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_F64_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_F64_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_F64;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_I8_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_I8_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_I8;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_U8_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_U8_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_U8;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_I16_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_I16_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_I16;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_U16_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_U16_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_U16;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_I32_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_I32_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_I32;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_U32_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_U32_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_U32;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_I64_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_I64_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_I64;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_U64_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_U64_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_U64;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COMPLEX64_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_COMPLEX64;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_BOOL_cdist_7358947314e540df() {
+  dist_dtype result;
   intgo _swig_go_result;
   
   
   result = DIST_BOOL;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REDUCE_SUM_cdist_7358947314e540df() {
+  dist_reduce_op result;
   intgo _swig_go_result;
   
   
   result = DIST_REDUCE_SUM;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REDUCE_MEAN_cdist_7358947314e540df() {
+  dist_reduce_op result;
   intgo _swig_go_result;
   
   
   result = DIST_REDUCE_MEAN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REDUCE_MIN_cdist_7358947314e540df() {
+  dist_reduce_op result;
   intgo _swig_go_result;
   
   
   result = DIST_REDUCE_MIN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REDUCE_MAX_cdist_7358947314e540df() {
+  dist_reduce_op result;
   intgo _swig_go_result;
   
   
   result = DIST_REDUCE_MAX;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REDUCE_PROD_cdist_7358947314e540df() {
+  dist_reduce_op result;
   intgo _swig_go_result;
   
   
   result = DIST_REDUCE_PROD;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REDUCE_USER_cdist_7358947314e540df() {
+  dist_reduce_op result;
   intgo _swig_go_result;
   
   
   result = DIST_REDUCE_USER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_NONE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_ALL_REDUCE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_BROADCAST;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_BARRIER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_MERGE_CALL;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_RETURN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_REDUCE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_REDUCE_SCATTER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_ALL_GATHER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_GATHER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_SCATTER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_ALL_TO_ALL;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_SCAN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_PERMUTE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_REDUCE_APPLY;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_HALO_EXCHANGE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_7358947314e540df() {
+  dist_collective result;
   intgo _swig_go_result;
   
   
   result = DIST_COLLECTIVE_RESHARD;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_7358947314e540df() {
+  dist_numerics result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_NUMERICS_DEFAULT;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_7358947314e540df() {
+  dist_numerics result;
   intgo _swig_go_result;
   
   
   result = DIST_NUMERICS_ORDERED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_7358947314e540df() {
+  dist_numerics result;
   intgo _swig_go_result;
   
   
   result = DIST_NUMERICS_REPRODUCIBLE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_NUMERICS_TREE_cdist_7358947314e540df() {
+  dist_numerics result;
   intgo _swig_go_result;
   
   
   result = DIST_NUMERICS_TREE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_7358947314e540df() {
+  dist_scan_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_SCAN_INCLUSIVE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_7358947314e540df() {
+  dist_scan_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_SCAN_EXCLUSIVE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_7358947314e540df() {
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_STRATEGY_MIRRORED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_7358947314e540df() {
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_STRATEGY_ONE_DEVICE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_7358947314e540df() {
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_STRATEGY_DEFAULT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_7358947314e540df() {
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_STRATEGY_CENTRAL_STORAGE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_STRATEGY_MESH_cdist_7358947314e540df() {
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_STRATEGY_MESH;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_7358947314e540df() {
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_7358947314e540df() {
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_STRATEGY_PARAMETER_SERVER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_THREADS_CALLER_cdist_7358947314e540df() {
+  dist_threads result;
   intgo _swig_go_result;
   
   
   result = DIST_THREADS_CALLER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_7358947314e540df() {
+  dist_threads result;
   intgo _swig_go_result;
   
   
   result = DIST_THREADS_LIBRARY;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_THREADS_HOST_cdist_7358947314e540df() {
+  dist_threads result;
   intgo _swig_go_result;
   
   
   result = DIST_THREADS_HOST;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_7358947314e540df() {
+  dist_transport result;
   intgo _swig_go_result;
   
   
   result = DIST_TRANSPORT_AUTO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_7358947314e540df() {
+  dist_transport result;
   intgo _swig_go_result;
   
   
   result = DIST_TRANSPORT_NONE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_7358947314e540df() {
+  dist_transport result;
   intgo _swig_go_result;
   
   
   result = DIST_TRANSPORT_GRPC;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_7358947314e540df() {
+  dist_transport result;
   intgo _swig_go_result;
   
   
   result = DIST_TRANSPORT_GLOO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_7358947314e540df() {
+  dist_reform result;
   intgo _swig_go_result;
   
   
   result = DIST_REFORM_EXPLICIT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_7358947314e540df() {
+  dist_reform result;
   intgo _swig_go_result;
   
   
   result = DIST_REFORM_AT_NEXT_RUN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_7358947314e540df() {
+  dist_placement result;
   intgo _swig_go_result;
   
   
   result = DIST_PLACEMENT_FREE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_7358947314e540df() {
+  dist_placement result;
   intgo _swig_go_result;
   
   
   result = DIST_PLACEMENT_CORES;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_TENSOR_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_TENSOR;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_PER_REPLICA;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_MIRRORED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_LIST_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_LIST;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_DICT_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_DICT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_VARIABLE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_NONE_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_NONE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_TUPLE_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_TUPLE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_TEXT_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_TEXT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_OBJECT_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_OBJECT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_INDEXED_SLICES;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_RAGGED_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_RAGGED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_SPARSE_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_SPARSE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_VALUE_SHARDED_cdist_7358947314e540df() {
+  dist_value_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_VALUE_SHARDED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_7358947314e540df() {
+  dist_synchronization result;
   intgo _swig_go_result;
   
   
   result = DIST_SYNCHRONIZATION_AUTO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_7358947314e540df() {
+  dist_synchronization result;
   intgo _swig_go_result;
   
   
   result = DIST_SYNCHRONIZATION_NONE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_7358947314e540df() {
+  dist_synchronization result;
   intgo _swig_go_result;
   
   
   result = DIST_SYNCHRONIZATION_ON_WRITE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_7358947314e540df() {
+  dist_synchronization result;
   intgo _swig_go_result;
   
   
   result = DIST_SYNCHRONIZATION_ON_READ;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_7358947314e540df() {
+  dist_aggregation result;
   intgo _swig_go_result;
   
   
   result = DIST_AGGREGATION_NONE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_7358947314e540df() {
+  dist_aggregation result;
   intgo _swig_go_result;
   
   
   result = DIST_AGGREGATION_SUM;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_7358947314e540df() {
+  dist_aggregation result;
   intgo _swig_go_result;
   
   
   result = DIST_AGGREGATION_MEAN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_7358947314e540df() {
+  dist_aggregation result;
   intgo _swig_go_result;
   
   
   result = DIST_AGGREGATION_ONLY_FIRST_REPLICA;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_ASSIGN_cdist_7358947314e540df() {
+  dist_assign_op result;
   intgo _swig_go_result;
   
   
   result = DIST_ASSIGN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_ASSIGN_ADD_cdist_7358947314e540df() {
+  dist_assign_op result;
   intgo _swig_go_result;
   
   
   result = DIST_ASSIGN_ADD;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_ASSIGN_SUB_cdist_7358947314e540df() {
+  dist_assign_op result;
   intgo _swig_go_result;
   
   
   result = DIST_ASSIGN_SUB;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_7358947314e540df() {
+  dist_communication result;
   intgo _swig_go_result;
   
   
   result = DIST_COMMUNICATION_AUTO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_7358947314e540df() {
+  dist_communication result;
   intgo _swig_go_result;
   
   
   result = DIST_COMMUNICATION_RING;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_7358947314e540df() {
+  dist_communication result;
   intgo _swig_go_result;
   
   
   result = DIST_COMMUNICATION_NCCL;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_7358947314e540df() {
+  dist_input_mode result;
   intgo _swig_go_result;
   
   
   result = DIST_INPUT_PER_WORKER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_7358947314e540df() {
+  dist_input_mode result;
   intgo _swig_go_result;
   
   
   result = DIST_INPUT_PER_REPLICA;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SHARD_OFF;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SHARD_AUTO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SHARD_AUTO_cdist_7358947314e540df() {
+  dist_shard_policy result;
   intgo _swig_go_result;
   
   
   result = DIST_SHARD_AUTO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SHARD_FILE_cdist_7358947314e540df() {
+  dist_shard_policy result;
   intgo _swig_go_result;
   
   
   result = DIST_SHARD_FILE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SHARD_DATA_cdist_7358947314e540df() {
+  dist_shard_policy result;
   intgo _swig_go_result;
   
   
   result = DIST_SHARD_DATA;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SHARD_HINT_cdist_7358947314e540df() {
+  dist_shard_policy result;
   intgo _swig_go_result;
   
   
   result = DIST_SHARD_HINT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SHARD_OFF_cdist_7358947314e540df() {
+  dist_shard_policy result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SHARD_OFF;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_7358947314e540df() {
+  dist_device_order result;
   intgo _swig_go_result;
   
   
   result = DIST_DEVICE_ORDER_AUTO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_7358947314e540df() {
+  dist_device_order result;
   intgo _swig_go_result;
   
   
   result = DIST_DEVICE_ORDER_RING;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_7358947314e540df() {
+  dist_device_order result;
   intgo _swig_go_result;
   
   
   result = DIST_DEVICE_ORDER_MESH;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_NO_TIMEOUT_cdist_e932356695b6753f() {
+intgo _wrap_DIST_NO_TIMEOUT_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_NO_TIMEOUT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_NDIM_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_NDIM;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_TAG_BYTES;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_MESH_POSITIONS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_LOG_ERROR_cdist_7358947314e540df() {
+  dist_log_level result;
   intgo _swig_go_result;
   
   
   result = DIST_LOG_ERROR;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_LOG_WARNING_cdist_7358947314e540df() {
+  dist_log_level result;
   intgo _swig_go_result;
   
   
   result = DIST_LOG_WARNING;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_LOG_INFO_cdist_7358947314e540df() {
+  dist_log_level result;
   intgo _swig_go_result;
   
   
   result = DIST_LOG_INFO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_ADD_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_ADD;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_SUB_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_SUB;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_UPDATE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_MUL_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_MUL;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_DIV_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_DIV;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_MIN_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_MIN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_MAX_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_MAX;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_7358947314e540df() {
+  dist_scatter_op result;
   intgo _swig_go_result;
   
   
   result = DIST_SCATTER_BATCH_UPDATE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_7358947314e540df() {
+  dist_cross_device_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_CROSS_DEVICE_DEFAULT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_7358947314e540df() {
+  dist_cross_device_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_7358947314e540df() {
+  dist_cross_device_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_CROSS_DEVICE_HIERARCHICAL_COPY;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_7358947314e540df() {
+  dist_cross_device_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_CROSS_DEVICE_NCCL;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_7358947314e540df() {
+  dist_cross_device_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_CROSS_DEVICE_HOST;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_METRIC_SUM_cdist_7358947314e540df() {
+  dist_metric_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_METRIC_SUM;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_METRIC_MEAN_cdist_7358947314e540df() {
+  dist_metric_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_METRIC_MEAN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_7358947314e540df() {
+  dist_metric_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_METRIC_ACCURACY;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_APPLY_SGD_cdist_7358947314e540df() {
+  dist_apply_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_APPLY_SGD;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_7358947314e540df() {
+  dist_apply_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_APPLY_CALLBACK;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_7358947314e540df() {
+  dist_partition_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_PARTITION_SPLIT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_7358947314e540df() {
+  dist_partition_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_PARTITION_ASSIGN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_7358947314e540df() {
+  dist_partition_kind result;
   intgo _swig_go_result;
   
   
   result = DIST_PARTITION_REPLICATE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_EDGE_ZERO_cdist_7358947314e540df() {
+  dist_edge result;
   intgo _swig_go_result;
   
   
   result = DIST_EDGE_ZERO;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_EDGE_WRAP_cdist_7358947314e540df() {
+  dist_edge result;
   intgo _swig_go_result;
   
   
   result = DIST_EDGE_WRAP;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_EDGE_CLAMP_cdist_7358947314e540df() {
+  dist_edge result;
   intgo _swig_go_result;
   
   
   result = DIST_EDGE_CLAMP;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_EDGE_REFLECT_cdist_7358947314e540df() {
+  dist_edge result;
   intgo _swig_go_result;
   
   
   result = DIST_EDGE_REFLECT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_EDGE_NONE_cdist_7358947314e540df() {
+  dist_edge result;
   intgo _swig_go_result;
   
   
   result = DIST_EDGE_NONE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_e932356695b6753f() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_STATUS;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_DTYPE_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_DTYPE;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_REDUCE_OP;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_VALUE_REDUCTION;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_COLLECTIVE;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_SYNCHRONIZATION;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_AGGREGATION;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_COMMUNICATION;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_CROSS_DEVICE;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_INPUT_MODE;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_7358947314e540df() {
+  dist_enum_domain result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_SHARD_POLICY;
+  
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_TASK_UNSET_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_TASK_UNSET;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_CLUSTER_TEXT_BYTES;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_CLUSTER_DEPTH;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_CLUSTER_JOBS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_CLUSTER_TASKS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_CLUSTER_MEMBERS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_JOB_NAME_BYTES;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_e932356695b6753f() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_ADDRESS_BYTES;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_told_cdist_e932356695b6753f(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_7358947314e540df(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4149,7 +4293,7 @@ _gostring_ _wrap_told_cdist_e932356695b6753f(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_e932356695b6753f() {
+long long _wrap_memory_counter_cdist_7358947314e540df() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4160,7 +4304,7 @@ long long _wrap_memory_counter_cdist_e932356695b6753f() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_e932356695b6753f(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_7358947314e540df(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -4173,7 +4317,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_e932356695b6753f(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4183,7 +4327,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4193,7 +4337,7 @@ void _wrap_delete_Callbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+intgo _wrap_Callbacks_replica_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4214,7 +4358,7 @@ intgo _wrap_Callbacks_replica_cdist_e932356695b6753f(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4235,7 +4379,7 @@ long long _wrap_Callbacks_values_cdist_e932356695b6753f(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_merge_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4256,7 +4400,7 @@ long long _wrap_Callbacks_merge_cdist_e932356695b6753f(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4275,7 +4419,7 @@ intgo _wrap_Callbacks_update_cdist_e932356695b6753f(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4305,7 +4449,7 @@ long long _wrap_Callbacks_update_values_cdist_e932356695b6753f(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4322,7 +4466,7 @@ long long _wrap_Callbacks_source_cdist_e932356695b6753f(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4348,7 +4492,7 @@ long long _wrap_Callbacks_file_source_cdist_e932356695b6753f(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4369,7 +4513,7 @@ long long _wrap_Callbacks_dataset_cdist_e932356695b6753f(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4388,7 +4532,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_e932356695b6753f(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4407,7 +4551,7 @@ long long _wrap_Callbacks_value_cdist_e932356695b6753f(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4422,7 +4566,7 @@ long long _wrap_Callbacks_initial_cdist_e932356695b6753f(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4450,7 +4594,7 @@ long long _wrap_Callbacks_method_cdist_e932356695b6753f(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4469,7 +4613,7 @@ long long _wrap_Callbacks_closure_cdist_e932356695b6753f(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4486,7 +4630,7 @@ long long _wrap_Callbacks_create_state_cdist_e932356695b6753f(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4500,7 +4644,7 @@ void _wrap_Callbacks_destroy_state_cdist_e932356695b6753f(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4517,7 +4661,7 @@ intgo _wrap_Callbacks_warm_up_cdist_e932356695b6753f(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4536,7 +4680,7 @@ intgo _wrap_Callbacks_step_cdist_e932356695b6753f(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4557,7 +4701,7 @@ intgo _wrap_Callbacks_update_variables_cdist_e932356695b6753f(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4576,7 +4720,7 @@ intgo _wrap_Callbacks_partition_cdist_e932356695b6753f(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4592,7 +4736,7 @@ void _wrap_Callbacks_loop_cdist_e932356695b6753f(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4612,7 +4756,7 @@ void _wrap_Callbacks_reduce_cdist_e932356695b6753f(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4640,7 +4784,7 @@ void _wrap_Callbacks_apply_cdist_e932356695b6753f(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4663,7 +4807,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_e932356695b6753f(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4684,7 +4828,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_e932356695b6753f(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4707,7 +4851,7 @@ intgo _wrap_Callbacks_gather_components_cdist_e932356695b6753f(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4728,7 +4872,7 @@ void _wrap_Callbacks_log_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long
 }
 
 
-intgo _wrap_Callbacks_execute_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_execute_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4747,7 +4891,7 @@ intgo _wrap_Callbacks_execute_cdist_e932356695b6753f(Callbacks *_swig_go_0, long
 }
 
 
-void _wrap_Callbacks_release_cdist_e932356695b6753f(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4759,7 +4903,7 @@ void _wrap_Callbacks_release_cdist_e932356695b6753f(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4769,7 +4913,7 @@ void _wrap_set_callbacks_cdist_e932356695b6753f(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -4781,7 +4925,7 @@ void _wrap_run_task_cdist_e932356695b6753f(long long _swig_go_0, long long _swig
 }
 
 
-void _wrap_ClusterJobs_add_cdist_e932356695b6753f(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_7358947314e540df(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4811,7 +4955,7 @@ void _wrap_ClusterJobs_add_cdist_e932356695b6753f(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_7358947314e540df(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4824,7 +4968,7 @@ long long _wrap_ClusterJobs_size_cdist_e932356695b6753f(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_7358947314e540df(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4837,7 +4981,7 @@ long long _wrap_ClusterJobs_get_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_e932356695b6753f() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_7358947314e540df() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4848,7 +4992,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_7358947314e540df(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4858,7 +5002,7 @@ void _wrap_delete_ClusterJobs_cdist_e932356695b6753f(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_7358947314e540df(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4871,7 +5015,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_e932356695b6753f(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_7358947314e540df(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4884,7 +5028,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_e932356695b6753f(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_7358947314e540df(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4901,7 +5045,7 @@ void _wrap_ResolverAnswer_set_text_cdist_e932356695b6753f(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_7358947314e540df(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4913,7 +5057,7 @@ void _wrap_ResolverAnswer_set_number_cdist_e932356695b6753f(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_e932356695b6753f(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_7358947314e540df(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4925,91 +5069,91 @@ void _wrap_ResolverAnswer_set_spec_cdist_e932356695b6753f(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_e932356695b6753f() {
+intgo _wrap_RESOLVER_SPEC_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = RESOLVER_SPEC;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_e932356695b6753f() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = RESOLVER_TASK_TYPE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_e932356695b6753f() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = RESOLVER_TASK_ID;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_e932356695b6753f() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = RESOLVER_RPC_LAYER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_e932356695b6753f() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = RESOLVER_ENVIRONMENT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_e932356695b6753f() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = RESOLVER_ADDRESS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_e932356695b6753f() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = RESOLVER_NUM_ACCELERATORS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_e932356695b6753f(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_7358947314e540df(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -5022,7 +5166,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5032,7 +5176,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_e932356695b6753f(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5042,7 +5186,7 @@ void _wrap_delete_ResolverCallbacks_cdist_e932356695b6753f(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -5077,7 +5221,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_e932356695b6753f(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_e932356695b6753f(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5087,7 +5231,7 @@ void _wrap_set_resolver_callbacks_cdist_e932356695b6753f(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5114,7 +5258,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_e932356695b6753f(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5143,7 +5287,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_e932356695b6753f(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5176,7 +5320,7 @@ _gostring_ _wrap_partitions_min_size_cdist_e932356695b6753f(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5209,7 +5353,7 @@ _gostring_ _wrap_partitions_max_size_cdist_e932356695b6753f(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_e932356695b6753f(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_7358947314e540df(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -5239,7 +5383,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_e932356695b6753f(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5266,7 +5410,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_e932356695b6753f(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5293,7 +5437,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_e932356695b6753f(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5303,7 +5447,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5316,7 +5460,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5331,7 +5475,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5361,7 +5505,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_e932356695b6753f(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5395,7 +5539,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5434,7 +5578,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_e932356695b6753f(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5449,7 +5593,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5462,7 +5606,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5492,7 +5636,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5524,7 +5668,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5559,7 +5703,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5585,7 +5729,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_e932356695b6753f(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5615,7 +5759,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5647,7 +5791,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_e932356695b6753f(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5679,7 +5823,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_e932356695b6753f(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5711,7 +5855,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_e932356695b6753f(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5743,7 +5887,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_e932356695b6753f(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5755,7 +5899,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_e932356695b6753f(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5768,7 +5912,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_e932356695b6753f
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5780,7 +5924,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_e932356695b6753f(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5793,7 +5937,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5805,7 +5949,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_e932356695b6
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5818,7 +5962,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_e932356695b
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5837,7 +5981,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_e932356695b6753f(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5850,7 +5994,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_e932356695b
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5869,7 +6013,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_e932356695b67
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5882,7 +6026,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_e932356
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5901,7 +6045,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_e932356695b6753f(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5914,7 +6058,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_e932356695b67
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_e932356695b6753f() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_7358947314e540df() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5925,7 +6069,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_e93
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5935,7 +6079,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_e932356695b6753f(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5952,7 +6096,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5969,7 +6113,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_e932356695b6753f(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e932356695b6753f(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_7358947314e540df(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -5994,7 +6138,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_e932356695b6753f(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e932356695b6753f(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -6017,7 +6161,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_e932356695b6753f(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6029,7 +6173,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_e932356695b6753f(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6042,7 +6186,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_e932356695b6753f(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6054,7 +6198,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_e932356695b6753f(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6067,7 +6211,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_e932356695b6753f(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6079,7 +6223,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_e932356695b6753f(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6092,7 +6236,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_e932356695b6753f(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6111,7 +6255,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_e932356695b6753f(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6124,7 +6268,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_e932356695b6753f(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6143,7 +6287,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_e932356695b6753f(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6156,7 +6300,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6168,7 +6312,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_e932356695b6753f(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6181,7 +6325,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6193,7 +6337,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_e932356695b6753f(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6206,7 +6350,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_e932356695b6753f(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6218,7 +6362,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_e932356695b6753f(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6231,7 +6375,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_e932356695b6753f(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6243,7 +6387,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_e932356695b6753f(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6256,7 +6400,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_e932356695b6753f(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_e932356695b6753f() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_7358947314e540df() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -6267,7 +6411,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -6277,7 +6421,7 @@ void _wrap_delete_dist_slurm_options_cdist_e932356695b6753f(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -6289,7 +6433,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_e932356695b6753f(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e932356695b6753f(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6314,7 +6458,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_e932356695b6753f(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e932356695b6753f(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_7358947314e540df(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6346,7 +6490,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_e932356695b6753f(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6358,7 +6502,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_e932356695b6753f(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6371,7 +6515,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_e932356695b6753f(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6383,7 +6527,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_e932356695b6753f(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6396,7 +6540,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_e932356695b6753f(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6408,7 +6552,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_e932356695b6753f(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6421,7 +6565,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6433,7 +6577,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_e932356695b6753f(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6446,7 +6590,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6458,7 +6602,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_e932356695b6753f(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6471,7 +6615,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_e932356695b6753f(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6490,7 +6634,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_e932356695b6753f(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6503,7 +6647,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6522,7 +6666,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_e932356695b6753f(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6535,7 +6679,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6554,7 +6698,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_e932356695b6753f(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6567,7 +6711,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_e932356695b6753f(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6586,7 +6730,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_e932356695b6753f(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6599,7 +6743,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_e932356695b6753f(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_e932356695b6753f() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_7358947314e540df() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6610,7 +6754,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_e932356695b6753
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6620,7 +6764,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_e932356695b6753f(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e932356695b6753f(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6645,7 +6789,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_e932356695b6753f(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6672,7 +6816,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_e932356695b6753f(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6682,7 +6826,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6705,7 +6849,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_e932356695b6753f(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6733,7 +6877,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_e932356695b6753f(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6756,7 +6900,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_e932356695b6753f(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6784,7 +6928,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_e932356695b6753f(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6812,7 +6956,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_e932356695b6753f(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6854,7 +6998,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_e932356695b6753f(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6886,7 +7030,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_e932356695b6753f(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6912,7 +7056,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_e932356695b6753f(long long 
 }
 
 
-void _wrap_dist_rendezvous_options_has_rank_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6924,7 +7068,7 @@ void _wrap_dist_rendezvous_options_has_rank_set_cdist_e932356695b6753f(dist_rend
 }
 
 
-intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6937,7 +7081,7 @@ intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_e932356695b6753f(dist_ren
 }
 
 
-void _wrap_dist_rendezvous_options_rank_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_rank_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6949,7 +7093,7 @@ void _wrap_dist_rendezvous_options_rank_set_cdist_e932356695b6753f(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_rank_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_rank_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6962,7 +7106,7 @@ intgo _wrap_dist_rendezvous_options_rank_get_cdist_e932356695b6753f(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_size_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_size_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6974,7 +7118,7 @@ void _wrap_dist_rendezvous_options_size_set_cdist_e932356695b6753f(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_size_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_size_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6987,7 +7131,7 @@ intgo _wrap_dist_rendezvous_options_size_get_cdist_e932356695b6753f(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_address_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_address_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7006,7 +7150,7 @@ void _wrap_dist_rendezvous_options_address_set_cdist_e932356695b6753f(dist_rende
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7019,7 +7163,7 @@ _gostring_ _wrap_dist_rendezvous_options_address_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_rendezvous_options_job_name_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_job_name_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7038,7 +7182,7 @@ void _wrap_dist_rendezvous_options_job_name_set_cdist_e932356695b6753f(dist_rend
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7051,7 +7195,7 @@ _gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t arg2 ;
   
@@ -7063,7 +7207,7 @@ void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_e932356695b6753f(dist_re
 }
 
 
-long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7076,7 +7220,7 @@ long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_rendezvous_options_cancel_set_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_cancel_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7088,7 +7232,7 @@ void _wrap_dist_rendezvous_options_cancel_set_cdist_e932356695b6753f(dist_rendez
 }
 
 
-long long _wrap_dist_rendezvous_options_cancel_get_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_cancel_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7101,7 +7245,7 @@ long long _wrap_dist_rendezvous_options_cancel_get_cdist_e932356695b6753f(dist_r
 }
 
 
-dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_e932356695b6753f() {
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_7358947314e540df() {
   dist_rendezvous_options *result = 0 ;
   dist_rendezvous_options *_swig_go_result;
   
@@ -7112,7 +7256,7 @@ dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_e932356695b6753
 }
 
 
-void _wrap_delete_dist_rendezvous_options_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0) {
+void _wrap_delete_dist_rendezvous_options_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   
   arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
@@ -7122,7 +7266,7 @@ void _wrap_delete_dist_rendezvous_options_cdist_e932356695b6753f(dist_rendezvous
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_e932356695b6753f(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -7147,43 +7291,43 @@ _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_e932356695b6753f(
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_e932356695b6753f() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_PARTITIONER_MIN_SHARD_BYTES;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_e932356695b6753f() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_PARTITIONER_MAX_SHARDS;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_e932356695b6753f() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_PARTITIONER_BYTES_PER_TEXT;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7212,7 +7356,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7241,7 +7385,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7279,7 +7423,7 @@ _gostring_ _wrap_submit_cdist_e932356695b6753f(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7316,7 +7460,7 @@ _gostring_ _wrap_batcher_submit_cdist_e932356695b6753f(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_DIST_VERSION_cdist_e932356695b6753f() {
+intgo _wrap_DIST_VERSION_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
@@ -7327,7 +7471,7 @@ intgo _wrap_DIST_VERSION_cdist_e932356695b6753f() {
 }
 
 
-intgo _wrap_dist_version_cdist_e932356695b6753f() {
+intgo _wrap_dist_version_cdist_7358947314e540df() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -7338,7 +7482,7 @@ intgo _wrap_dist_version_cdist_e932356695b6753f() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_e932356695b6753f(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_7358947314e540df(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -7356,7 +7500,7 @@ intgo _wrap_dist_has_feature_cdist_e932356695b6753f(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_e932356695b6753f(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_7358947314e540df(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7369,7 +7513,7 @@ _gostring_ _wrap_dist_status_name_cdist_e932356695b6753f(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7397,145 +7541,13 @@ _gostring_ _wrap_dist_fail_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_STATUS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_DTYPE_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_DTYPE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_REDUCE_OP;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_VALUE_REDUCTION;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_COLLECTIVE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_SYNCHRONIZATION;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_AGGREGATION;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_COMMUNICATION;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_CROSS_DEVICE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_INPUT_MODE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_e932356695b6753f() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_SHARD_POLICY;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_enum_name_cdist_e932356695b6753f(intgo _swig_go_0, intgo _swig_go_1) {
-  int32_t arg1 ;
+_gostring_ _wrap_dist_enum_name_cdist_7358947314e540df(intgo _swig_go_0, intgo _swig_go_1) {
+  dist_enum_domain arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
-  arg1 = (int32_t)_swig_go_0; 
+  arg1 = (dist_enum_domain)_swig_go_0; 
   arg2 = (int32_t)_swig_go_1; 
   
   result = (char *)dist_enum_name(arg1,arg2);
@@ -7544,15 +7556,15 @@ _gostring_ _wrap_dist_enum_name_cdist_e932356695b6753f(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
-  int32_t arg1 ;
+_gostring_ _wrap_dist_enum_from_name_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+  dist_enum_domain arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
   std::string text2 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = (int32_t)_swig_go_0; 
+  arg1 = (dist_enum_domain)_swig_go_0; 
   
   text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
   arg2 = &text2[0];
@@ -7574,32 +7586,32 @@ _gostring_ _wrap_dist_enum_from_name_cdist_e932356695b6753f(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
+  dist_strategy_kind arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_strategy_kind)_swig_go_1; 
   
   if (arg1) (arg1)->kind = arg2;
   
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->kind);
+  result = (dist_strategy_kind) ((arg1)->kind);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7611,7 +7623,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_e932356695b6753f(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7624,57 +7636,57 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_e932356695b6753f(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
+  dist_threads arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_threads)_swig_go_1; 
   
   if (arg1) (arg1)->threads = arg2;
   
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
+  dist_threads result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->threads);
+  result = (dist_threads) ((arg1)->threads);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
+  dist_numerics arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_numerics)_swig_go_1; 
   
   if (arg1) (arg1)->numerics = arg2;
   
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
+  dist_numerics result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->numerics);
+  result = (dist_numerics) ((arg1)->numerics);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7686,7 +7698,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_e932356695b6753f(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7699,7 +7711,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t arg2 ;
   
@@ -7711,7 +7723,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_e932356695b6753f(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7724,7 +7736,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7743,7 +7755,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_e932356695b6753f(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7756,7 +7768,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_e932356695b675
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7768,7 +7780,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_e932356695b6753f(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7781,7 +7793,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7793,7 +7805,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_e932356695b6753f(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7806,7 +7818,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7816,7 +7828,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_e932356695b6753f(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_e932356695b6753f() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_7358947314e540df() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7827,7 +7839,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_e932356695b6753f() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7837,32 +7849,32 @@ void _wrap_delete_dist_strategy_options_cdist_e932356695b6753f(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
+  dist_placement arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_placement)_swig_go_1; 
   
   dist_strategy_options_placement_set(arg1,arg2);
   
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
+  dist_placement result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t)dist_strategy_options_placement_get(arg1);
+  result = (dist_placement)dist_strategy_options_placement_get(arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7874,7 +7886,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_e932356695b6753f(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7887,7 +7899,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
@@ -7899,7 +7911,7 @@ void _wrap_dist_strategy_options_budget_set_cdist_e932356695b6753f(dist_strategy
 }
 
 
-long long _wrap_dist_strategy_options_budget_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_budget_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *result = 0 ;
   long long _swig_go_result;
@@ -7912,7 +7924,7 @@ long long _wrap_dist_strategy_options_budget_get_cdist_e932356695b6753f(dist_str
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7924,7 +7936,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_e932356695b6753f(di
 }
 
 
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7937,7 +7949,7 @@ intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_e932356695b6753f(d
 }
 
 
-void _wrap_dist_strategy_options_helper_threads_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7949,7 +7961,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_e932356695b6753f(dist_
 }
 
 
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7962,7 +7974,7 @@ intgo _wrap_dist_strategy_options_helper_threads_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_strategy_options_recorded_events_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_recorded_events_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7974,7 +7986,7 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_e932356695b6753f(dist
 }
 
 
-intgo _wrap_dist_strategy_options_recorded_events_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_recorded_events_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7987,7 +7999,7 @@ intgo _wrap_dist_strategy_options_recorded_events_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_strategy_options_late_destroys_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7999,7 +8011,7 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_e932356695b6753f(dist_s
 }
 
 
-intgo _wrap_dist_strategy_options_late_destroys_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_late_destroys_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8012,7 +8024,7 @@ intgo _wrap_dist_strategy_options_late_destroys_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -8024,7 +8036,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_e932356695b6753
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8037,7 +8049,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_e932356695b675
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -8049,7 +8061,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_e932356695b6753f(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -8062,32 +8074,32 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_e932356695b675
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
+  dist_transport arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_transport)_swig_go_1; 
   
   dist_strategy_options_transport_set(arg1,arg2);
   
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
+  dist_transport result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t)dist_strategy_options_transport_get(arg1);
+  result = (dist_transport)dist_strategy_options_transport_get(arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -8099,7 +8111,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_e932356695b6753f(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -8112,7 +8124,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -8124,7 +8136,7 @@ void _wrap_dist_strategy_options_network_set_cdist_e932356695b6753f(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -8137,7 +8149,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_e932356695b6753f(dist_st
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8149,7 +8161,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_e932356695b6753f(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8162,32 +8174,32 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_e932356695b6753f(d
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t arg2 ;
+  dist_reform arg2 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_reform)_swig_go_1; 
   
   dist_strategy_options_reform_set(arg1,arg2);
   
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  int32_t result;
+  dist_reform result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  result = (int32_t)dist_strategy_options_reform_get(arg1);
+  result = (dist_reform)dist_strategy_options_reform_get(arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8199,7 +8211,7 @@ void _wrap_dist_strategy_options_set_log_cdist_e932356695b6753f(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8220,7 +8232,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_e932356695b6753f(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -8243,7 +8255,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_e932356695b6753f(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8257,7 +8269,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_e932356695b6753f(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8271,7 +8283,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_e932356695b6753f(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8285,7 +8297,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_e932356695b6753f(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8305,7 +8317,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_e932356695b6753f(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_e932356695b6753f(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -8328,7 +8340,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_e932356695b6753f(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8349,7 +8361,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8370,7 +8382,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8383,7 +8395,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -8406,20 +8418,20 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t result;
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_strategy_kind((dist_strategy const *)arg1);
+  result = (dist_strategy_kind)dist_strategy_kind_of((dist_strategy const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8451,7 +8463,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8483,7 +8495,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_e932356695b6753f(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_7358947314e540df(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -8514,32 +8526,32 @@ _gostring_ _wrap_dist_canonical_device_cdist_e932356695b6753f(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t arg2 ;
+  dist_strategy_kind arg2 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_strategy_kind)_swig_go_1; 
   
   if (arg1) (arg1)->kind = arg2;
   
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
-  int32_t result;
+  dist_strategy_kind result;
   intgo _swig_go_result;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->kind);
+  result = (dist_strategy_kind) ((arg1)->kind);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8551,7 +8563,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_e932356695b6753f(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8564,7 +8576,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8576,7 +8588,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_e932356695b6
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8589,7 +8601,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_e932356695b
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8601,7 +8613,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_e932356695b6753f(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8614,7 +8626,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8626,7 +8638,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_e932356695b67
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8639,7 +8651,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_e932356695b6
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8651,7 +8663,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_e932356695b6
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8664,7 +8676,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_e932356695b
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8676,7 +8688,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_e932356695b6753f(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8689,7 +8701,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_e932356695b6753f(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8701,7 +8713,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_e932356695b6753f(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8714,7 +8726,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8726,7 +8738,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_e932356695b6753f(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8739,7 +8751,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8751,7 +8763,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_e932356695b6753f
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8764,7 +8776,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8776,7 +8788,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_e932356695b675
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8789,7 +8801,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_e932356695b67
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8801,7 +8813,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_e932356695b6753f
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8814,7 +8826,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8826,7 +8838,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_e932356695b6753f(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8839,7 +8851,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_e932356695b6753f(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8851,7 +8863,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_e932356695b6753
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8864,7 +8876,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_e932356695b675
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8876,7 +8888,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_e932356695b6753f(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8889,7 +8901,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8901,7 +8913,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_e932356695b6753f(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8914,7 +8926,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8926,7 +8938,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_e932356695b6753f(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8939,7 +8951,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8951,7 +8963,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_e932356695b6753f(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8964,7 +8976,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_e932356695b6753f(dist_st
 }
 
 
-void _wrap_dist_strategy_properties_max_contributions_set_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_max_contributions_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8976,7 +8988,7 @@ void _wrap_dist_strategy_properties_max_contributions_set_cdist_e932356695b6753f
 }
 
 
-intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8989,7 +9001,7 @@ intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_e932356695b6753
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_e932356695b6753f() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_7358947314e540df() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -9000,7 +9012,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_e932356695b67
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_e932356695b6753f(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -9010,7 +9022,7 @@ void _wrap_delete_dist_strategy_properties_cdist_e932356695b6753f(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_e932356695b6753f(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_7358947314e540df(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -9033,7 +9045,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -9056,7 +9068,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -9081,7 +9093,7 @@ _gostring_ _wrap_dist_budget_create_cdist_e932356695b6753f(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -9091,7 +9103,7 @@ void _wrap_dist_budget_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_e932356695b6753f(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_7358947314e540df(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t arg2 ;
   
@@ -9103,7 +9115,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_e932356695b6753f(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_e932356695b6753f(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_7358947314e540df(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9116,7 +9128,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_e932356695b6753f(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_7358947314e540df(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9126,7 +9138,7 @@ void _wrap_dist_network_options_count_memory_cdist_e932356695b6753f(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_e932356695b6753f() {
+dist_network_options *_wrap_new_dist_network_options_cdist_7358947314e540df() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -9137,7 +9149,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_e932356695b6753f(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_7358947314e540df(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9147,7 +9159,7 @@ void _wrap_delete_dist_network_options_cdist_e932356695b6753f(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_e932356695b6753f(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_7358947314e540df(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -9172,7 +9184,7 @@ _gostring_ _wrap_dist_network_create_cdist_e932356695b6753f(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -9182,7 +9194,7 @@ void _wrap_dist_network_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_e932356695b6753f(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_7358947314e540df(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -9194,7 +9206,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_e932356695b6753f(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9207,7 +9219,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_e932356695b6753f(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_e932356695b6753f(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_7358947314e540df(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9219,7 +9231,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_e932356695b6753f(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9232,7 +9244,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_e932356695b6753f(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_e932356695b6753f(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_7358947314e540df(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9244,7 +9256,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_e932356695b6753f(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9257,7 +9269,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_e932356695b6753f(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_e932356695b6753f() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_7358947314e540df() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -9268,7 +9280,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_e932356695b6753f(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -9278,7 +9290,7 @@ void _wrap_delete_dist_reform_options_cdist_e932356695b6753f(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_e932356695b6753f(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_7358947314e540df(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -9301,7 +9313,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9324,7 +9336,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_e932356695b6753f(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -9336,7 +9348,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_e932356695b6753f(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9349,7 +9361,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_e932356695b6753f(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9361,7 +9373,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_e932356695b6753f
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9374,7 +9386,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9386,7 +9398,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_e932356695b6753f
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9399,7 +9411,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_e932356695b6753f(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9411,7 +9423,7 @@ void _wrap_dist_run_options_cancel_set_cdist_e932356695b6753f(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9424,7 +9436,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_e932356695b6753f(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_e932356695b6753f() {
+dist_run_options *_wrap_new_dist_run_options_cdist_7358947314e540df() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -9435,7 +9447,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_e932356695b6753f(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -9445,7 +9457,7 @@ void _wrap_delete_dist_run_options_cdist_e932356695b6753f(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9473,7 +9485,7 @@ _gostring_ _wrap_dist_run_cdist_e932356695b6753f(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9507,7 +9519,7 @@ _gostring_ _wrap_dist_run_values_cdist_e932356695b6753f(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9520,7 +9532,7 @@ intgo _wrap_dist_replica_id_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9533,7 +9545,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -9546,7 +9558,7 @@ long long _wrap_dist_replica_strategy_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_parallel_for_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_replica_parallel_for_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -9578,7 +9590,7 @@ _gostring_ _wrap_dist_replica_parallel_for_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_merge_call_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9614,7 +9626,7 @@ _gostring_ _wrap_dist_merge_call_cdist_e932356695b6753f(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -9639,7 +9651,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -9662,7 +9674,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9683,7 +9695,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9704,7 +9716,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -9727,7 +9739,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_e932356695b6753f(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9755,7 +9767,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9768,7 +9780,7 @@ intgo _wrap_dist_cancel_signalled_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9778,32 +9790,32 @@ void _wrap_dist_cancel_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int32_t arg2 ;
+  dist_numerics arg2 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_numerics)_swig_go_1; 
   
   if (arg1) (arg1)->numerics = arg2;
   
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
-  int32_t result;
+  dist_numerics result;
   intgo _swig_go_result;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->numerics);
+  result = (dist_numerics) ((arg1)->numerics);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9822,7 +9834,7 @@ void _wrap_dist_collective_options_tag_set_cdist_e932356695b6753f(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9835,7 +9847,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_e932356695b6753f(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9847,7 +9859,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_e932356695b6753f(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9860,7 +9872,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9872,7 +9884,7 @@ void _wrap_dist_collective_options_group_set_cdist_e932356695b6753f(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9885,7 +9897,7 @@ long long _wrap_dist_collective_options_group_get_cdist_e932356695b6753f(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9897,7 +9909,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_e932356695b6753f(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9910,7 +9922,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_e932356695b6753f
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9922,7 +9934,7 @@ void _wrap_dist_collective_options_axis_set_cdist_e932356695b6753f(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9935,7 +9947,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_e932356695b6753f(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9947,7 +9959,7 @@ void _wrap_dist_collective_options_planned_set_cdist_e932356695b6753f(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9960,7 +9972,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_e932356695b6753f(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9972,7 +9984,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_e932356695b6753f(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9985,7 +9997,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9997,7 +10009,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_e932356695b6753f(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -10010,7 +10022,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_e932356695b6753f(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -10022,7 +10034,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_e932356695b675
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10035,7 +10047,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_e93235669
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_e932356695b6753f() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_7358947314e540df() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -10046,7 +10058,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_e932356695b6753
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -10056,7 +10068,7 @@ void _wrap_delete_dist_collective_options_cdist_e932356695b6753f(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_7358947314e540df(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -10070,7 +10082,7 @@ void _wrap_dist_collective_options_set_weights_cdist_e932356695b6753f(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -10082,7 +10094,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_e932356695b6753f(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_e932356695b6753f(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_7358947314e540df(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10096,7 +10108,7 @@ void _wrap_dist_collective_options_set_splits_cdist_e932356695b6753f(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -10106,7 +10118,7 @@ void _wrap_dist_collective_options_begin_work_cdist_e932356695b6753f(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_e932356695b6753f(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -10119,7 +10131,7 @@ long long _wrap_dist_collective_options_work_cdist_e932356695b6753f(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10164,7 +10176,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_e932356695b6753f(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10211,7 +10223,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10256,7 +10268,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10299,7 +10311,7 @@ _gostring_ _wrap_dist_all_gather_cdist_e932356695b6753f(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10344,7 +10356,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10389,7 +10401,7 @@ _gostring_ _wrap_dist_broadcast_cdist_e932356695b6753f(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10434,7 +10446,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10477,10 +10489,10 @@ _gostring_ _wrap_dist_all_to_all_cdist_e932356695b6753f(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
-  int32_t arg3 ;
+  dist_scan_kind arg3 ;
   dist_tensor *arg4 = (dist_tensor *) 0 ;
   dist_tensor *arg5 = (dist_tensor *) 0 ;
   size_t arg6 ;
@@ -10494,7 +10506,7 @@ _gostring_ _wrap_dist_scan_cdist_e932356695b6753f(long long _swig_go_0, intgo _s
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_reduce_op)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_scan_kind)_swig_go_2; 
   
   arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
   
@@ -10524,7 +10536,7 @@ _gostring_ _wrap_dist_scan_cdist_e932356695b6753f(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10571,7 +10583,7 @@ _gostring_ _wrap_dist_permute_cdist_e932356695b6753f(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_e932356695b6753f(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_7358947314e540df(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -10602,7 +10614,7 @@ _gostring_ _wrap_dist_barrier_cdist_e932356695b6753f(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10633,7 +10645,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -10662,7 +10674,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -10689,7 +10701,7 @@ _gostring_ _wrap_dist_group_create_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10710,7 +10722,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_7358947314e540df(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10723,7 +10735,7 @@ intgo _wrap_dist_group_size_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -10738,32 +10750,32 @@ intgo _wrap_dist_group_rank_cdist_e932356695b6753f(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t arg2 ;
+  dist_communication arg2 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_communication)_swig_go_1; 
   
   if (arg1) (arg1)->implementation = arg2;
   
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t result;
+  dist_communication result;
   intgo _swig_go_result;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->implementation);
+  result = (dist_communication) ((arg1)->implementation);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t arg2 ;
   
@@ -10775,7 +10787,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_e932356695b6753f(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10788,7 +10800,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_e932356695b6
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10800,7 +10812,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_e932356695b6753f(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10813,7 +10825,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_e932356695b6753f
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10825,7 +10837,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_e932356695b6753f(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10838,7 +10850,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_e932356695b6753f(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_e932356695b6753f() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_7358947314e540df() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10849,7 +10861,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_e93235669
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_e932356695b6753f(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10859,7 +10871,7 @@ void _wrap_delete_dist_communication_options_cdist_e932356695b6753f(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_7358947314e540df(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10884,32 +10896,32 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_e932356695b6753f(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  int32_t arg2 ;
+  dist_apply_kind arg2 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_apply_kind)_swig_go_1; 
   
   if (arg1) (arg1)->kind = arg2;
   
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
-  int32_t result;
+  dist_apply_kind result;
   intgo _swig_go_result;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->kind);
+  result = (dist_apply_kind) ((arg1)->kind);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10921,7 +10933,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_e932356695b6753f(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10934,7 +10946,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_e932356695b6753f(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10946,7 +10958,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_e932356695b6753f(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10959,7 +10971,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_e932356695b6753f(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10971,7 +10983,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_e932356695b6753f(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10984,7 +10996,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_e932356695b6753f(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_e932356695b6753f() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_7358947314e540df() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10995,7 +11007,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_e932356695b6753f(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -11005,7 +11017,7 @@ void _wrap_delete_dist_apply_options_cdist_e932356695b6753f(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_7358947314e540df(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11021,7 +11033,7 @@ void _wrap_dist_apply_options_set_states_cdist_e932356695b6753f(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_e932356695b6753f(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_7358947314e540df(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -11033,7 +11045,7 @@ void _wrap_dist_apply_options_set_function_cdist_e932356695b6753f(dist_apply_opt
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
+_gostring_ _wrap_dist_reduce_apply_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11076,7 +11088,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_e932356695b6753f(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_7358947314e540df(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -11102,7 +11114,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_e932356695b6753f(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11125,7 +11137,7 @@ _gostring_ _wrap_dist_work_test_cdist_e932356695b6753f(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11148,7 +11160,7 @@ _gostring_ _wrap_dist_work_wait_cdist_e932356695b6753f(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11175,7 +11187,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_e932356695b6753f(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_7358947314e540df(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11196,7 +11208,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -11206,7 +11218,7 @@ void _wrap_dist_work_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_7358947314e540df(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11227,7 +11239,7 @@ _gostring_ _wrap_dist_work_start_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11250,31 +11262,31 @@ _gostring_ _wrap_dist_work_ready_cdist_e932356695b6753f(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_e932356695b6753f() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_PRIORITY_MIN;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_e932356695b6753f() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_7358947314e540df() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_PRIORITY_MAX;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11286,7 +11298,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_e932356695b6753f(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11299,7 +11311,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11311,7 +11323,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_e932356695b6753f(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11324,7 +11336,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11336,7 +11348,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_e932356695b6753f(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11349,7 +11361,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_e932356695b6753f(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11361,7 +11373,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_e932356695b6753f(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11374,7 +11386,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11386,7 +11398,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_e932356695b6753f(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11399,7 +11411,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_e932356695b6753f(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_e932356695b6753f() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_7358947314e540df() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -11410,7 +11422,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_e932356695b6753f(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_e932356695b6753f(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -11420,7 +11432,7 @@ void _wrap_delete_dist_instances_options_cdist_e932356695b6753f(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_e932356695b6753f(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11436,7 +11448,7 @@ void _wrap_dist_instances_options_set_functions_cdist_e932356695b6753f(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_e932356695b6753f(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_7358947314e540df(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -11459,7 +11471,7 @@ _gostring_ _wrap_dist_instances_open_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11482,7 +11494,7 @@ _gostring_ _wrap_dist_instances_close_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -11505,7 +11517,7 @@ _gostring_ _wrap_dist_serve_cdist_e932356695b6753f(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11518,7 +11530,7 @@ long long _wrap_dist_instance_state_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11539,7 +11551,7 @@ _gostring_ _wrap_dist_replica_check_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_request_test_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_request_test_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11562,7 +11574,7 @@ _gostring_ _wrap_dist_request_test_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_request_wait_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11585,7 +11597,7 @@ _gostring_ _wrap_dist_request_wait_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_any_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_request_wait_any_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_request **arg1 = (dist_request **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11612,7 +11624,7 @@ _gostring_ _wrap_dist_request_wait_any_cdist_e932356695b6753f(_goslice_ _swig_go
 }
 
 
-_gostring_ _wrap_dist_request_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_request_cancel_cdist_7358947314e540df(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11633,7 +11645,7 @@ _gostring_ _wrap_dist_request_cancel_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-long long _wrap_dist_request_user_data_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_request_user_data_cdist_7358947314e540df(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11646,7 +11658,7 @@ long long _wrap_dist_request_user_data_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-void _wrap_dist_request_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_request_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   
   arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
@@ -11656,7 +11668,7 @@ void _wrap_dist_request_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -11679,7 +11691,7 @@ _gostring_ _wrap_dist_completions_create_cdist_e932356695b6753f(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_request **arg3 = (dist_request **) 0 ;
@@ -11704,7 +11716,7 @@ _gostring_ _wrap_dist_completions_next_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11727,7 +11739,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_e932356695b6753f(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -11737,7 +11749,7 @@ void _wrap_dist_completions_destroy_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11749,7 +11761,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_e932356695b6753f(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11762,7 +11774,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_e932356695b6753f(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11774,7 +11786,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_e932356695b6753f(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11787,7 +11799,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11799,7 +11811,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_e932356695b6753f(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11812,7 +11824,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t arg2 ;
   
@@ -11824,7 +11836,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_e932356695b6753f(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11837,7 +11849,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_e932356695b6753f(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11849,7 +11861,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_e932356695b6753f(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11862,7 +11874,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_e932356695b6753f(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11874,7 +11886,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_e932356695b6753f(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11887,7 +11899,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_e932356695b6753f(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_e932356695b6753f() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_7358947314e540df() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11898,7 +11910,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11908,7 +11920,7 @@ void _wrap_delete_dist_batcher_options_cdist_e932356695b6753f(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11922,7 +11934,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_e932356695b6753f(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_e932356695b6753f(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11932,7 +11944,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_e932356695b6753f(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11962,7 +11974,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11976,7 +11988,7 @@ void _wrap_dist_batcher_count_cdist_e932356695b6753f(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11997,7 +12009,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_7358947314e540df(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12010,7 +12022,7 @@ long long _wrap_dist_batch_size_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_7358947314e540df(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12023,7 +12035,7 @@ long long _wrap_dist_batch_bucket_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -12038,7 +12050,7 @@ long long _wrap_dist_batch_user_data_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -12053,7 +12065,7 @@ long long _wrap_dist_batch_state_cdist_e932356695b6753f(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -12067,7 +12079,7 @@ void _wrap_dist_batch_set_state_cdist_e932356695b6753f(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -12090,7 +12102,7 @@ _gostring_ _wrap_dist_batch_check_cdist_e932356695b6753f(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -12115,7 +12127,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_e932356695b6753f(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -12129,7 +12141,7 @@ void _wrap_dist_batch_end_cdist_e932356695b6753f(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_request_take_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_request_take_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -12154,7 +12166,7 @@ _gostring_ _wrap_dist_request_take_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_e932356695b6753f(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -12177,7 +12189,7 @@ _gostring_ _wrap_dist_versions_create_cdist_e932356695b6753f(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -12206,7 +12218,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -12233,7 +12245,7 @@ _gostring_ _wrap_dist_replica_version_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_7358947314e540df(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12246,7 +12258,7 @@ long long _wrap_dist_versions_latest_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -12271,7 +12283,7 @@ _gostring_ _wrap_dist_versions_await_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -12281,7 +12293,7 @@ void _wrap_dist_versions_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12309,7 +12321,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_e932356695b6753f(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12342,7 +12354,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12369,7 +12381,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_e932356695b6753f(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12396,7 +12408,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_e932356695b6753f(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12423,7 +12435,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12450,7 +12462,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12486,7 +12498,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12509,7 +12521,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12532,7 +12544,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_e932356695b6753f(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12560,7 +12572,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_e932356695b6753f(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -12573,7 +12585,7 @@ long long _wrap_dist_value_retain_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -12583,20 +12595,20 @@ void _wrap_dist_value_release_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
-  int32_t result;
+  dist_value_kind result;
   intgo _swig_go_result;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_value_kind((dist_value const *)arg1);
+  result = (dist_value_kind)dist_value_kind_of((dist_value const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-long long _wrap_dist_value_size_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12609,7 +12621,7 @@ long long _wrap_dist_value_size_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -12624,7 +12636,7 @@ long long _wrap_dist_value_item_cdist_e932356695b6753f(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12639,7 +12651,7 @@ _gostring_ _wrap_dist_value_key_cdist_e932356695b6753f(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12659,7 +12671,7 @@ long long _wrap_dist_value_get_cdist_e932356695b6753f(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -12695,7 +12707,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12708,7 +12720,7 @@ long long _wrap_dist_value_variable_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12738,7 +12750,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12766,9 +12778,9 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t arg2 ;
+  dist_value_kind arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
   size_t arg4 ;
   dist_value **arg5 = (dist_value **) 0 ;
@@ -12776,7 +12788,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_e932356695b6753f(long long _s
   _gostring_ _swig_go_result;
   
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_value_kind)_swig_go_1; 
   arg3 = (dist_value **)_swig_go_2.array; 
   arg4 = (size_t)_swig_go_3; 
   arg5 = (dist_value **)_swig_go_4; 
@@ -12795,7 +12807,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_e932356695b6753f(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12808,7 +12820,7 @@ _gostring_ _wrap_dist_value_text_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -12821,7 +12833,7 @@ long long _wrap_dist_value_object_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_e932356695b6753f(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_7358947314e540df(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12846,7 +12858,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_e932356695b6753f(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_7358947314e540df(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -12869,7 +12881,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-long long _wrap_dist_dtype_size_cdist_e932356695b6753f(intgo _swig_go_0) {
+long long _wrap_dist_dtype_size_cdist_7358947314e540df(intgo _swig_go_0) {
   dist_dtype arg1 ;
   size_t result;
   long long _swig_go_result;
@@ -12882,7 +12894,7 @@ long long _wrap_dist_dtype_size_cdist_e932356695b6753f(intgo _swig_go_0) {
 }
 
 
-long long _wrap_dist_tensor_num_elements_cdist_e932356695b6753f(_goslice_ _swig_go_0) {
+long long _wrap_dist_tensor_num_elements_cdist_7358947314e540df(_goslice_ _swig_go_0) {
   dist_tensor *arg1 = (dist_tensor *) 0 ;
   dist_swig::Tensors tensors1 ;
   int64_t result;
@@ -12898,32 +12910,32 @@ long long _wrap_dist_tensor_num_elements_cdist_e932356695b6753f(_goslice_ _swig_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t arg2 ;
+  dist_aggregation arg2 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_aggregation)_swig_go_1; 
   
   if (arg1) (arg1)->aggregation = arg2;
   
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t result;
+  dist_aggregation result;
   intgo _swig_go_result;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->aggregation);
+  result = (dist_aggregation) ((arg1)->aggregation);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12942,7 +12954,7 @@ void _wrap_dist_variable_options_name_set_cdist_e932356695b6753f(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12955,32 +12967,32 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_e932356695b6753f(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t arg2 ;
+  dist_synchronization arg2 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_synchronization)_swig_go_1; 
   
   if (arg1) (arg1)->synchronization = arg2;
   
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t result;
+  dist_synchronization result;
   intgo _swig_go_result;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->synchronization);
+  result = (dist_synchronization) ((arg1)->synchronization);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -12992,7 +13004,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_e932356695b6753f(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13005,7 +13017,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_e932356695b6753f(dist_vari
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_e932356695b6753f() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_7358947314e540df() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -13016,7 +13028,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_e932356695b6753f() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_e932356695b6753f(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -13026,7 +13038,7 @@ void _wrap_delete_dist_variable_options_cdist_e932356695b6753f(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_e932356695b6753f(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_7358947314e540df(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -13038,7 +13050,7 @@ void _wrap_dist_variable_options_set_initial_cdist_e932356695b6753f(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -13068,7 +13080,7 @@ _gostring_ _wrap_dist_variable_create_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -13078,7 +13090,7 @@ void _wrap_dist_variable_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_7358947314e540df(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13091,7 +13103,7 @@ _gostring_ _wrap_dist_variable_name_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_7358947314e540df(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13104,7 +13116,7 @@ intgo _wrap_dist_variable_num_copies_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13142,7 +13154,7 @@ _gostring_ _wrap_dist_variable_component_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13167,17 +13179,17 @@ _gostring_ _wrap_dist_variable_read_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
-  int32_t arg3 ;
+  dist_assign_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_assign_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_variable_assign(arg1,arg2,arg3,arg4);
@@ -13194,7 +13206,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13219,10 +13231,10 @@ _gostring_ _wrap_dist_replica_read_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
-  int32_t arg3 ;
+  dist_assign_op arg3 ;
   dist_tensor *arg4 = (dist_tensor *) 0 ;
   dist_collective_options *arg5 = (dist_collective_options *) 0 ;
   dist_swig::Tensors tensors4 ;
@@ -13231,7 +13243,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_e932356695b6753f(long long _swig_go_0
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_assign_op)_swig_go_2; 
   
   arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
   
@@ -13253,7 +13265,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13290,7 +13302,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_7358947314e540df(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13303,33 +13315,33 @@ _gostring_ _wrap_dist_variable_class_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_7358947314e540df(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
-  int32_t result;
+  dist_synchronization result;
   intgo _swig_go_result;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_variable_synchronization((dist_variable const *)arg1);
+  result = (dist_synchronization)dist_variable_synchronization((dist_variable const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_7358947314e540df(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
-  int32_t result;
+  dist_aggregation result;
   intgo _swig_go_result;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_variable_aggregation((dist_variable const *)arg1);
+  result = (dist_aggregation)dist_variable_aggregation((dist_variable const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_7358947314e540df(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13342,7 +13354,7 @@ intgo _wrap_dist_variable_trainable_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -13357,7 +13369,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13391,17 +13403,17 @@ _gostring_ _wrap_dist_variable_device_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
-  int32_t arg3 ;
+  dist_scatter_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_scatter_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_variable_scatter(arg1,arg2,arg3,arg4);
@@ -13418,10 +13430,10 @@ _gostring_ _wrap_dist_variable_scatter_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
-  int32_t arg3 ;
+  dist_assign_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   dist_collective_options *arg5 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -13429,7 +13441,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_e932356695b6753f(long long _swi
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_assign_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
@@ -13449,10 +13461,10 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
-  int32_t arg3 ;
+  dist_scatter_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   dist_collective_options *arg5 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -13460,7 +13472,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_e932356695b6753f(long long _swig_go_
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_scatter_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   arg5 = *(dist_collective_options **)&_swig_go_4; 
   
@@ -13480,7 +13492,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13511,7 +13523,7 @@ _gostring_ _wrap_dist_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13542,7 +13554,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_e932356695b6753f(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13575,7 +13587,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13602,7 +13614,7 @@ _gostring_ _wrap_dist_gather_cdist_e932356695b6753f(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -13632,7 +13644,7 @@ _gostring_ _wrap_dist_update_cdist_e932356695b6753f(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_e932356695b6753f(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_7358947314e540df(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -13644,7 +13656,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_e932356695b6753f(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_e932356695b6753f(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_7358947314e540df(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13657,7 +13669,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_e932356695b6753f(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_e932356695b6753f() {
+dist_update_options *_wrap_new_dist_update_options_cdist_7358947314e540df() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -13668,7 +13680,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_e932356695b6753f(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_7358947314e540df(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -13678,7 +13690,7 @@ void _wrap_delete_dist_update_options_cdist_e932356695b6753f(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13714,7 +13726,7 @@ _gostring_ _wrap_dist_replica_update_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_local_results_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_strategy_local_results_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13739,7 +13751,7 @@ _gostring_ _wrap_dist_strategy_local_results_cdist_e932356695b6753f(long long _s
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13766,7 +13778,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_e932356695b6753f(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_7358947314e540df(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13794,7 +13806,7 @@ _gostring_ _wrap_dist_destination_device_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -13830,7 +13842,7 @@ _gostring_ _wrap_dist_update_values_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13864,13 +13876,13 @@ _gostring_ _wrap_dist_update_non_slot_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e932356695b6753f(intgo _swig_go_0, int *_swig_go_1) {
-  int32_t arg1 ;
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_7358947314e540df(intgo _swig_go_0, int *_swig_go_1) {
+  dist_aggregation arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = (int32_t)_swig_go_0; 
+  arg1 = (dist_aggregation)_swig_go_0; 
   arg2 = (dist_reduce_op *)_swig_go_1; 
   
   result = (dist_status)dist_reduce_op_from_aggregation(arg1,arg2);
@@ -13887,7 +13899,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_e932356695b6753f(intgo _s
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13899,7 +13911,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_e932356695b6753f(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13912,7 +13924,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13924,7 +13936,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_e932356695b6753f(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13937,7 +13949,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_e932356695b6753
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13949,7 +13961,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_e932356695b6753f(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13962,7 +13974,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_e932356695b6753f(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13974,7 +13986,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_e932356695b6753f(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13987,7 +13999,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_e932356695b6753f(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -13999,7 +14011,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_e932356695b6753f(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -14012,32 +14024,32 @@ long long _wrap_dist_dataset_options_seed_get_cdist_e932356695b6753f(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t arg2 ;
+  dist_shard_policy arg2 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_shard_policy)_swig_go_1; 
   
   if (arg1) (arg1)->shard_policy = arg2;
   
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
+  dist_shard_policy result;
   intgo _swig_go_result;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->shard_policy);
+  result = (dist_shard_policy) ((arg1)->shard_policy);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14049,7 +14061,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_e932356695b6753f(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14062,7 +14074,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_e932356695b6753f(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14074,7 +14086,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_e932356695b6753f(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14087,7 +14099,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_e932356695b6753f(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14099,7 +14111,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_e932356695b6753f(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14112,7 +14124,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14124,7 +14136,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_e932356695b6753f(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14137,7 +14149,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_e932356695b6753f(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14149,7 +14161,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_e932356695b6753f(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14162,7 +14174,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_e932356695b6753f(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14174,7 +14186,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_e932356695b6753f(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14187,32 +14199,32 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_e932356695b6753f(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t arg2 ;
+  dist_input_mode arg2 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_input_mode)_swig_go_1; 
   
   if (arg1) (arg1)->replication_mode = arg2;
   
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
-  int32_t result;
+  dist_input_mode result;
   intgo _swig_go_result;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->replication_mode);
+  result = (dist_input_mode) ((arg1)->replication_mode);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14224,7 +14236,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_e932356695b6753f(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14237,7 +14249,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_e932356695b6753f(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_e932356695b6753f() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_7358947314e540df() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -14248,7 +14260,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -14258,7 +14270,7 @@ void _wrap_delete_dist_dataset_options_cdist_e932356695b6753f(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_e932356695b6753f(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14272,7 +14284,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_e932356695b6753f(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -14304,7 +14316,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_e932356695b6753f(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14335,7 +14347,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_e932356695b6753f(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_e932356695b6753f(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_7358947314e540df(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14347,7 +14359,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_e932356695b6753f(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14360,7 +14372,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_e932356695b6753f(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_7358947314e540df(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14372,7 +14384,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_e932356695b6753f(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14385,7 +14397,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e932356695b6753f(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_7358947314e540df(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14397,7 +14409,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_e932356695b6753f(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14410,7 +14422,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_e932356695b6753f(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_e932356695b6753f() {
+dist_input_context *_wrap_new_dist_input_context_cdist_7358947314e540df() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -14421,7 +14433,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_e932356695b6753f(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -14431,7 +14443,7 @@ void _wrap_delete_dist_input_context_cdist_e932356695b6753f(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e932356695b6753f(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_7358947314e540df(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -14456,7 +14468,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_e932356695b6753
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14486,7 +14498,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_e932356695b6753f(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14496,7 +14508,7 @@ void _wrap_dist_dataset_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14519,7 +14531,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14531,7 +14543,7 @@ void _wrap_dist_position_pass_set_cdist_e932356695b6753f(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14544,7 +14556,7 @@ long long _wrap_dist_position_pass_get_cdist_e932356695b6753f(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14556,7 +14568,7 @@ void _wrap_dist_position_elements_set_cdist_e932356695b6753f(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14569,7 +14581,7 @@ long long _wrap_dist_position_elements_get_cdist_e932356695b6753f(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14581,7 +14593,7 @@ void _wrap_dist_position_examples_set_cdist_e932356695b6753f(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14594,7 +14606,7 @@ long long _wrap_dist_position_examples_get_cdist_e932356695b6753f(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_e932356695b6753f(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14606,7 +14618,7 @@ void _wrap_dist_position_batches_set_cdist_e932356695b6753f(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_e932356695b6753f(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14619,7 +14631,7 @@ long long _wrap_dist_position_batches_get_cdist_e932356695b6753f(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_e932356695b6753f() {
+dist_position *_wrap_new_dist_position_cdist_7358947314e540df() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14630,7 +14642,7 @@ dist_position *_wrap_new_dist_position_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_position_cdist_e932356695b6753f(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_7358947314e540df(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14640,7 +14652,7 @@ void _wrap_delete_dist_position_cdist_e932356695b6753f(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_e932356695b6753f(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_7358947314e540df(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14663,7 +14675,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_e932356695b6753f(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_7358947314e540df(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14688,7 +14700,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14711,7 +14723,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14721,7 +14733,7 @@ void _wrap_dist_iterator_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14763,7 +14775,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14794,7 +14806,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_e932356695b6753f(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14817,7 +14829,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14847,7 +14859,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14870,7 +14882,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14893,7 +14905,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_e932356695b6753f(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_7358947314e540df(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14905,7 +14917,7 @@ void _wrap_dist_drift_num_copies_set_cdist_e932356695b6753f(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14918,7 +14930,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_e932356695b6753f(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_7358947314e540df(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14930,7 +14942,7 @@ void _wrap_dist_drift_replica_set_cdist_e932356695b6753f(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14943,7 +14955,7 @@ intgo _wrap_dist_drift_replica_get_cdist_e932356695b6753f(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_7358947314e540df(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14955,7 +14967,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_e932356695b6753f(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14968,7 +14980,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_e932356695b6753f(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_e932356695b6753f(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_7358947314e540df(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14980,7 +14992,7 @@ void _wrap_dist_drift_element_set_cdist_e932356695b6753f(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14993,7 +15005,7 @@ long long _wrap_dist_drift_element_get_cdist_e932356695b6753f(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_e932356695b6753f() {
+dist_drift *_wrap_new_dist_drift_cdist_7358947314e540df() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -15004,7 +15016,7 @@ dist_drift *_wrap_new_dist_drift_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_7358947314e540df(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -15014,7 +15026,7 @@ void _wrap_delete_dist_drift_cdist_e932356695b6753f(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -15039,9 +15051,9 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t arg2 ;
+  dist_metric_kind arg2 ;
   char *arg3 = (char *) 0 ;
   dist_metric **arg4 = (dist_metric **) 0 ;
   std::string text3 ;
@@ -15049,7 +15061,7 @@ _gostring_ _wrap_dist_metric_create_cdist_e932356695b6753f(long long _swig_go_0,
   _gostring_ _swig_go_result;
   
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_metric_kind)_swig_go_1; 
   
   text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
   arg3 = &text3[0];
@@ -15071,7 +15083,7 @@ _gostring_ _wrap_dist_metric_create_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15109,7 +15121,7 @@ _gostring_ _wrap_dist_metric_update_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -15134,7 +15146,7 @@ _gostring_ _wrap_dist_metric_result_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -15157,20 +15169,20 @@ _gostring_ _wrap_dist_metric_reset_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
-  int32_t result;
+  dist_metric_kind result;
   intgo _swig_go_result;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_metric_kind((dist_metric const *)arg1);
+  result = (dist_metric_kind)dist_metric_kind_of((dist_metric const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_7358947314e540df(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15183,7 +15195,7 @@ _gostring_ _wrap_dist_metric_name_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_7358947314e540df(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15196,7 +15208,7 @@ long long _wrap_dist_metric_variable_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -15206,7 +15218,7 @@ void _wrap_dist_metric_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15244,7 +15256,7 @@ _gostring_ _wrap_dist_average_loss_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15275,7 +15287,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15296,7 +15308,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15317,7 +15329,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_get_strategy_cdist_e932356695b6753f() {
+long long _wrap_dist_get_strategy_cdist_7358947314e540df() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -15328,7 +15340,7 @@ long long _wrap_dist_get_strategy_cdist_e932356695b6753f() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_e932356695b6753f() {
+intgo _wrap_dist_has_strategy_cdist_7358947314e540df() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15339,7 +15351,7 @@ intgo _wrap_dist_has_strategy_cdist_e932356695b6753f() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_e932356695b6753f() {
+intgo _wrap_dist_in_cross_replica_context_cdist_7358947314e540df() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15350,7 +15362,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_e932356695b6753f() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_e932356695b6753f() {
+long long _wrap_dist_get_replica_cdist_7358947314e540df() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -15361,7 +15373,7 @@ long long _wrap_dist_get_replica_cdist_e932356695b6753f() {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15382,7 +15394,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_e932356695b6753f(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15405,7 +15417,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15426,7 +15438,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15451,7 +15463,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_e932356695b6753f(long long
 }
 
 
-long long _wrap_dist_value_container_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_7358947314e540df(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15464,32 +15476,32 @@ long long _wrap_dist_value_container_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t arg2 ;
+  dist_cross_device_kind arg2 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_cross_device_kind)_swig_go_1; 
   
   if (arg1) (arg1)->kind = arg2;
   
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t result;
+  dist_cross_device_kind result;
   intgo _swig_go_result;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->kind);
+  result = (dist_cross_device_kind) ((arg1)->kind);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -15501,7 +15513,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_e932356695b6753f(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15514,7 +15526,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15533,7 +15545,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_e932356695b6753f
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15546,7 +15558,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_e932356695
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -15558,7 +15570,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_e9323566
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15571,7 +15583,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_e93
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15581,7 +15593,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_e932356695b6753f(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_e932356695b6753f() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_7358947314e540df() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -15592,7 +15604,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_e932356695b
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15602,7 +15614,7 @@ void _wrap_delete_dist_cross_device_options_cdist_e932356695b6753f(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -15614,7 +15626,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -15630,7 +15642,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_e932356695b6753f(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_e932356695b6753f(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -15653,7 +15665,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_e932356695b6753f(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -15663,20 +15675,20 @@ void _wrap_dist_cross_device_destroy_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  int32_t result;
+  dist_cross_device_kind result;
   intgo _swig_go_result;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_cross_device_kind((dist_cross_device const *)arg1);
+  result = (dist_cross_device_kind)dist_cross_device_kind_of((dist_cross_device const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15689,7 +15701,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_7358947314e540df(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15702,7 +15714,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_e932356695b6753f(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15731,7 +15743,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_e932356695b6753f(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15762,7 +15774,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -15789,7 +15801,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_e932356695b6753f(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15816,7 +15828,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_e932356695b6753f(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -15828,7 +15840,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_e932356695b6753f(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15841,7 +15853,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_e932356695b6753f(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -15853,7 +15865,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_e932356695b6753f(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15866,7 +15878,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_e932356695b6753f
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_e932356695b6753f() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_7358947314e540df() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15877,7 +15889,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_e932356695b6753
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15887,7 +15899,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_e932356695b6753f(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15908,7 +15920,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_e932356695b6753f(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15929,7 +15941,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e932356695b6753f(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15950,7 +15962,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_e932356695b6753f(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15984,7 +15996,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -16018,7 +16030,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -16048,7 +16060,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_7358947314e540df(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16061,7 +16073,7 @@ long long _wrap_dist_checkpoint_size_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16076,7 +16088,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16119,7 +16131,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16149,7 +16161,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -16161,7 +16173,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_e932356695b6753f(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16174,7 +16186,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_e932356695b6753f(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -16186,7 +16198,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_e932356695b6753f(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16199,7 +16211,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_e932356695b6753f(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_e932356695b6753f() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_7358947314e540df() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -16210,7 +16222,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_e932356
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_e932356695b6753f(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -16220,7 +16232,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_e932356695b6753f(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -16252,7 +16264,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_e932356695b6753f(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_7358947314e540df(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16277,7 +16289,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_e932356695b6753f(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_7358947314e540df(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16290,7 +16302,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_e932356695b6753f(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16305,7 +16317,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_e932356695b6753f(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16325,7 +16337,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_e932356695b6753f(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -16335,43 +16347,43 @@ void _wrap_dist_checkpoint_destroy_cdist_e932356695b6753f(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_7358947314e540df() {
+  dist_preemption_state result;
   intgo _swig_go_result;
   
   
   result = DIST_PREEMPTION_NONE;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_7358947314e540df() {
+  dist_preemption_state result;
   intgo _swig_go_result;
   
   
   result = DIST_PREEMPTION_SAVED;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_e932356695b6753f() {
-  int result;
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_7358947314e540df() {
+  dist_preemption_state result;
   intgo _swig_go_result;
   
   
   result = DIST_PREEMPTION_OVER;
   
-  _swig_go_result = (intgo)result; 
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_7358947314e540df(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16390,7 +16402,7 @@ void _wrap_dist_preemption_options_path_set_cdist_e932356695b6753f(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_7358947314e540df(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16403,7 +16415,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_e932356695b6753f(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_7358947314e540df(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -16415,7 +16427,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_e932356695b6753f(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_7358947314e540df(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16428,7 +16440,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_e932356695b6753f(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_e932356695b6753f() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_7358947314e540df() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -16439,7 +16451,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_e932356695b6753
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_7358947314e540df(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -16449,7 +16461,7 @@ void _wrap_delete_dist_preemption_options_cdist_e932356695b6753f(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_e932356695b6753f(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_7358947314e540df(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -16463,7 +16475,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_e932356695b6753f(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_e932356695b6753f(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_7358947314e540df(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -16488,7 +16500,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_e932356695b6753f(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16498,7 +16510,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_e932356695b6753f(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_7358947314e540df(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16508,7 +16520,7 @@ void _wrap_dist_preemption_notify_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -16536,16 +16548,16 @@ _gostring_ _wrap_dist_preemption_run_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
-  int32_t *arg3 = (int32_t *) 0 ;
+  dist_preemption_state *arg3 = (dist_preemption_state *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t *)_swig_go_2; 
+  arg3 = (dist_preemption_state *)_swig_go_2; 
   
   result = (dist_status)dist_preemption_save_if_preempted(arg1,arg2,arg3);
   
@@ -16561,7 +16573,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_e932356695b6753f(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_7358947314e540df(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16571,7 +16583,7 @@ void _wrap_dist_preemption_count_run_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_7358947314e540df(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16584,7 +16596,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_e932356695b6753f(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16596,7 +16608,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_e932356695b6753f(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16609,7 +16621,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16621,7 +16633,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_e932356695b6753f(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16634,7 +16646,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_e932356695b6753f(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16644,7 +16656,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_e932356695b6753f(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_e932356695b6753f() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_7358947314e540df() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -16655,7 +16667,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_e932356695b6753
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_e932356695b6753f(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16665,7 +16677,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_e932356695b6753f(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_e932356695b6753f(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_7358947314e540df(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -16702,7 +16714,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_e932356695b6753f(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -16736,7 +16748,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_e932356695b6753f(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_7358947314e540df(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16757,7 +16769,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_7358947314e540df(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16770,7 +16782,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16791,7 +16803,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_e932356695b6753f(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -16803,7 +16815,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_e932356695b6753f(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16816,7 +16828,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16826,7 +16838,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_e932356695b6753f(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_e932356695b6753f() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_7358947314e540df() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -16837,7 +16849,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_e932356695b6753
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_e932356695b6753f(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16847,7 +16859,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_e932356695b6753f(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_e932356695b6753f(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_7358947314e540df(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16884,7 +16896,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_e932356695b6753f(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16894,7 +16906,7 @@ void _wrap_dist_rpc_client_destroy_cdist_e932356695b6753f(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16906,7 +16918,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_e932356695b6753f(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16919,7 +16931,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16931,7 +16943,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_e932356695b6753f(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16944,7 +16956,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_e932356695b6753f(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_e932356695b6753f() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_7358947314e540df() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16955,7 +16967,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_e932356695b6753f() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_e932356695b6753f(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16965,7 +16977,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_e932356695b6753f(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16999,7 +17011,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_e932356695b6753f(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17033,7 +17045,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_e932356695b6753f(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_e932356695b6753f(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_7358947314e540df(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17058,7 +17070,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17083,7 +17095,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_7358947314e540df(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17096,7 +17108,7 @@ intgo _wrap_dist_remote_value_ready_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_7358947314e540df(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -17106,7 +17118,7 @@ void _wrap_dist_remote_value_cancel_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_7358947314e540df(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -17119,7 +17131,7 @@ long long _wrap_dist_remote_value_retain_cdist_e932356695b6753f(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_7358947314e540df(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -17129,7 +17141,7 @@ void _wrap_dist_remote_value_release_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -17141,7 +17153,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_e932356695b6753f(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17154,7 +17166,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_e932356695b6753f(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17173,7 +17185,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_e932356695b6753f(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17186,7 +17198,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -17198,7 +17210,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_e932356695b6753f(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17211,7 +17223,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_e932356695b6753f(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_e932356695b6753f(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t arg2 ;
   
@@ -17223,7 +17235,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_e932356695b6753f(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17236,7 +17248,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_e932356695b6753f
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -17246,7 +17258,7 @@ void _wrap_dist_server_options_count_memory_cdist_e932356695b6753f(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_e932356695b6753f() {
+dist_server_options *_wrap_new_dist_server_options_cdist_7358947314e540df() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -17257,7 +17269,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_e932356695b6753f(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -17267,7 +17279,7 @@ void _wrap_delete_dist_server_options_cdist_e932356695b6753f(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17301,7 +17313,7 @@ _gostring_ _wrap_dist_server_create_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_e932356695b6753f(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_7358947314e540df(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -17324,7 +17336,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_e932356695b6753f(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -17358,7 +17370,7 @@ _gostring_ _wrap_dist_server_register_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -17393,7 +17405,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_e932356695b6753f(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_7358947314e540df(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17414,7 +17426,7 @@ _gostring_ _wrap_dist_server_start_cdist_e932356695b6753f(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_7358947314e540df(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17427,7 +17439,7 @@ _gostring_ _wrap_dist_server_target_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17452,7 +17464,7 @@ _gostring_ _wrap_dist_server_join_cdist_e932356695b6753f(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_7358947314e540df(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -17462,7 +17474,7 @@ void _wrap_dist_server_stop_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17483,7 +17495,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_e932356695b6753f(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_7358947314e540df(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17496,7 +17508,7 @@ _gostring_ _wrap_dist_closure_name_cdist_e932356695b6753f(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_7358947314e540df(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17509,7 +17521,7 @@ long long _wrap_dist_closure_id_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_7358947314e540df(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17522,7 +17534,7 @@ intgo _wrap_dist_closure_worker_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_7358947314e540df(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17535,7 +17547,7 @@ long long _wrap_dist_closure_cancel_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17569,7 +17581,7 @@ _gostring_ _wrap_dist_closure_read_cdist_e932356695b6753f(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17601,10 +17613,10 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
-  int32_t arg3 ;
+  dist_assign_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   std::string text2 ;
   dist_status result;
@@ -17615,7 +17627,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_e932356695b6753f(long long _swig_go_0
   text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
   arg2 = &text2[0];
   
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_assign_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_closure_assign(arg1,(char const *)arg2,arg3,arg4);
@@ -17633,10 +17645,10 @@ _gostring_ _wrap_dist_closure_assign_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
-  int32_t arg3 ;
+  dist_scatter_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   std::string text2 ;
   dist_status result;
@@ -17647,7 +17659,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_e932356695b6753f(long long _swig_go_
   text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
   arg2 = &text2[0];
   
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_scatter_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_closure_scatter(arg1,(char const *)arg2,arg3,arg4);
@@ -17665,7 +17677,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17706,7 +17718,7 @@ _gostring_ _wrap_dist_closure_update_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17736,7 +17748,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_e932356695b6753f(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17748,7 +17760,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_e932356695b6753f(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17761,7 +17773,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17773,7 +17785,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_e932356695b675
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17786,7 +17798,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_e932356695b67
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17798,7 +17810,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_e932356695b6753f(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17811,7 +17823,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17823,7 +17835,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_e932356695b6753f(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17836,7 +17848,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_e932356695b6753f(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t arg2 ;
   
@@ -17848,7 +17860,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_e932356695b6753f
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17861,7 +17873,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_e932356695b
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_e932356695b6753f() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_7358947314e540df() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17872,7 +17884,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_e932356695b67
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17882,7 +17894,7 @@ void _wrap_delete_dist_coordinator_options_cdist_e932356695b6753f(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_e932356695b6753f(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17894,7 +17906,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_e932356695b6753f(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_e932356695b6753f(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_7358947314e540df(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17919,7 +17931,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_e932356695b6753f(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17929,7 +17941,7 @@ void _wrap_dist_coordinator_destroy_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17941,7 +17953,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_e932356695b6753f(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17954,7 +17966,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_e932356695b6753f(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17973,7 +17985,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_e932356695b6753f(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17986,7 +17998,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_e932356695b675
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_e932356695b6753f() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_7358947314e540df() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -17997,7 +18009,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_e932356695b67
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -18007,7 +18019,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_e932356695b6753f(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_e932356695b6753f(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18021,7 +18033,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_e932356695b6753f(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -18056,7 +18068,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_e932356695b6753f(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_7358947314e540df(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18069,7 +18081,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_e932356695b6753f(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -18084,7 +18096,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -18129,7 +18141,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -18172,7 +18184,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -18206,7 +18218,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18238,10 +18250,10 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_e932356695b6753f(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
-  int32_t arg3 ;
+  dist_assign_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   std::string text2 ;
   dist_status result;
@@ -18252,7 +18264,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_e932356695b6753f(long long _swig_
   text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
   arg2 = &text2[0];
   
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_assign_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_coordinator_assign(arg1,(char const *)arg2,arg3,arg4);
@@ -18270,10 +18282,10 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
-  int32_t arg3 ;
+  dist_scatter_op arg3 ;
   dist_value *arg4 = (dist_value *) 0 ;
   std::string text2 ;
   dist_status result;
@@ -18284,7 +18296,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_e932356695b6753f(long long _swig
   text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
   arg2 = &text2[0];
   
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_scatter_op)_swig_go_2; 
   arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   
   result = (dist_status)dist_coordinator_scatter(arg1,(char const *)arg2,arg3,arg4);
@@ -18302,7 +18314,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_e932356695b6753f(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -18343,7 +18355,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18371,7 +18383,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -18401,7 +18413,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_e932356695b6753f(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_7358947314e540df(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -18413,7 +18425,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_e932356695b6753f(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_7358947314e540df(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18426,7 +18438,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_7358947314e540df(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -18438,7 +18450,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_e932356695b6753f(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_7358947314e540df(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -18451,7 +18463,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_e932356695b6753f(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_e932356695b6753f() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_7358947314e540df() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -18462,7 +18474,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_e932356695b6753f() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_e932356695b6753f(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_7358947314e540df(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -18472,7 +18484,7 @@ void _wrap_delete_dist_schedule_options_cdist_e932356695b6753f(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18506,7 +18518,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_e932356695b6753f(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -18531,7 +18543,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_e932356695b6753f(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -18554,7 +18566,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18591,7 +18603,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_e932356695b6753f(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18603,7 +18615,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_e932356695b6753f(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18616,7 +18628,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_e932356695b6753f(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18628,7 +18640,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_e932356695b6753f(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18641,7 +18653,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_e932356695b6753f(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18653,7 +18665,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_e932356695b6753f(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18666,7 +18678,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_e932356695b6753f(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18678,7 +18690,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_e932356695b6753f(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18691,7 +18703,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_e932356695b6753f(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18703,7 +18715,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_e932356695b6753f(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18716,7 +18728,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18728,7 +18740,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_e932356695b6753f(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18741,7 +18753,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18753,7 +18765,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_e932356695b6753f(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18766,7 +18778,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18778,7 +18790,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_e932356695b6753f(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18791,7 +18803,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_e932356695b6753f(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18803,7 +18815,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_e932356695b6753f(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18816,7 +18828,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_e932356695b6753f(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18828,7 +18840,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_e932356695b6753f(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18841,7 +18853,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_e932356695b6753f(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18853,7 +18865,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_e932356695b6753f(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18866,7 +18878,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_e932356695b6753f(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18878,7 +18890,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_e932356695b6753f(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18891,7 +18903,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_e932356695b6753f(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18903,7 +18915,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_e932356695b6753f(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18916,7 +18928,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_e932356695b6753f
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_e932356695b6753f() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_7358947314e540df() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18927,7 +18939,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_e932356695b6753f(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_e932356695b6753f(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18937,7 +18949,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_e932356695b6753f(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_e932356695b6753f(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_7358947314e540df(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18960,7 +18972,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_e932356695b6753f() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_7358947314e540df() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18971,7 +18983,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_e932356695b6753f() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_e932356695b6753f(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_7358947314e540df(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18981,7 +18993,7 @@ void _wrap_delete_dist_topology_options_cdist_e932356695b6753f(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19014,7 +19026,7 @@ _gostring_ _wrap_dist_topology_create_cdist_e932356695b6753f(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -19024,13 +19036,13 @@ void _wrap_dist_topology_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
   size_t arg4 ;
   int32_t arg5 ;
-  int32_t arg6 ;
+  dist_device_order arg6 ;
   dist_device_assignment **arg7 = (dist_device_assignment **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19040,7 +19052,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_e932356695b6753f(long long _
   arg3 = (int32_t *)_swig_go_2.array; 
   arg4 = (size_t)_swig_go_3; 
   arg5 = (int32_t)_swig_go_4; 
-  arg6 = (int32_t)_swig_go_5; 
+  arg6 = (dist_device_order)_swig_go_5; 
   arg7 = (dist_device_assignment **)_swig_go_6; 
   
   result = (dist_status)dist_device_assignment_build(arg1,(int const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4),arg5,arg6,arg7);
@@ -19057,7 +19069,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_e932356695b6753f(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_e932356695b6753f(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_7358947314e540df(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -19067,7 +19079,7 @@ void _wrap_dist_device_assignment_destroy_cdist_e932356695b6753f(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_e932356695b6753f(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_7358947314e540df(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -19090,7 +19102,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_e932356695b6753f(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_7358947314e540df(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19103,7 +19115,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_7358947314e540df(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19116,7 +19128,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_e932356695b6753f(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_7358947314e540df(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19129,7 +19141,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_e932356695b6753f(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_7358947314e540df(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -19142,7 +19154,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_e932356695b6753f(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19167,7 +19179,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_e932356695b6753f(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19192,7 +19204,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_e932356695b6753f(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19217,7 +19229,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19252,7 +19264,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_e932356695b6753f(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19287,7 +19299,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_e932356695b6753f(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -19318,7 +19330,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_e932356695b6753f(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_e932356695b6753f(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -19341,7 +19353,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_e932356695b6753f(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_7358947314e540df(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -19354,7 +19366,7 @@ long long _wrap_dist_device_assignment_topology_cdist_e932356695b6753f(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_7358947314e540df(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19367,7 +19379,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_e932356695b6753f(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_7358947314e540df(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19380,7 +19392,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_e932356695b6753f(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19407,7 +19419,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_e932356695b6753f(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19444,7 +19456,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_e932356695b6753f(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19481,32 +19493,32 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_e932356695b6753f(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
-  int32_t arg2 ;
+  dist_partition_kind arg2 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (dist_partition_kind)_swig_go_1; 
   
   if (arg1) (arg1)->kind = arg2;
   
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
-  int32_t result;
+  dist_partition_kind result;
   intgo _swig_go_result;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
   
-  result = (int32_t) ((arg1)->kind);
+  result = (dist_partition_kind) ((arg1)->kind);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19518,7 +19530,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_e932356695b6753f(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19531,7 +19543,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_e932356695b6753f(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19543,7 +19555,7 @@ void _wrap_dist_partition_logical_device_set_cdist_e932356695b6753f(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19556,7 +19568,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_e932356695b6753f(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19568,7 +19580,7 @@ void _wrap_dist_partition_uneven_set_cdist_e932356695b6753f(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19581,7 +19593,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_e932356695b6753f(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_e932356695b6753f(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19593,7 +19605,7 @@ void _wrap_dist_partition_spmd_set_cdist_e932356695b6753f(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19606,7 +19618,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_e932356695b6753f(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_e932356695b6753f() {
+dist_partition *_wrap_new_dist_partition_cdist_7358947314e540df() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -19617,7 +19629,7 @@ dist_partition *_wrap_new_dist_partition_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_7358947314e540df(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -19627,7 +19639,7 @@ void _wrap_delete_dist_partition_cdist_e932356695b6753f(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_e932356695b6753f(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_7358947314e540df(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19641,7 +19653,7 @@ void _wrap_dist_partition_set_shape_cdist_e932356695b6753f(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_e932356695b6753f(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_7358947314e540df(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19655,7 +19667,7 @@ void _wrap_dist_partition_set_dimensions_cdist_e932356695b6753f(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_e932356695b6753f(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_7358947314e540df(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19676,7 +19688,7 @@ _gostring_ _wrap_dist_partition_check_cdist_e932356695b6753f(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_e932356695b6753f(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_7358947314e540df(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -19688,7 +19700,7 @@ void _wrap_dist_split_options_uneven_set_cdist_e932356695b6753f(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_e932356695b6753f(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_7358947314e540df(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19701,7 +19713,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_e932356695b6753f(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_e932356695b6753f() {
+dist_split_options *_wrap_new_dist_split_options_cdist_7358947314e540df() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -19712,7 +19724,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_e932356695b6753f(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_7358947314e540df(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -19722,7 +19734,7 @@ void _wrap_delete_dist_split_options_cdist_e932356695b6753f(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19749,7 +19761,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_e932356695b6753f(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19774,7 +19786,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_e932356695b6753f(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19787,7 +19799,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_e932356695b6753f(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_e932356695b6753f(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_7358947314e540df(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -19800,7 +19812,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_e932356695b6753f(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_e932356695b6753f(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_7358947314e540df(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -19823,7 +19835,7 @@ _gostring_ _wrap_dist_value_partition_cdist_e932356695b6753f(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_e932356695b6753f(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_7358947314e540df(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -19835,7 +19847,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_e932356695b6753f(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_e932356695b6753f(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_7358947314e540df(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19848,7 +19860,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_e932356695b6753f(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_e932356695b6753f(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_7358947314e540df(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19860,7 +19872,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_e932356695b6753f(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_e932356695b6753f(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_7358947314e540df(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19873,7 +19885,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_e932356695b6753f(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_e932356695b6753f() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_7358947314e540df() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19884,7 +19896,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_e932356695b6753f(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_7358947314e540df(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19894,7 +19906,7 @@ void _wrap_delete_dist_devices_options_cdist_e932356695b6753f(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_e932356695b6753f(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_7358947314e540df(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19906,7 +19918,7 @@ void _wrap_dist_devices_options_add_result_cdist_e932356695b6753f(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19940,7 +19952,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_e932356695b6753f(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_e932356695b6753f(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_7358947314e540df(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19953,7 +19965,7 @@ intgo _wrap_dist_device_replica_cdist_e932356695b6753f(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19985,7 +19997,7 @@ _gostring_ _wrap_dist_device_axis_cdist_e932356695b6753f(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -20015,7 +20027,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_e932356695b6753f(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_e932356695b6753f(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_7358947314e540df(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -20027,7 +20039,7 @@ void _wrap_dist_halo_ndim_set_cdist_e932356695b6753f(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_e932356695b6753f(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_7358947314e540df(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -20040,7 +20052,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_e932356695b6753f(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_e932356695b6753f() {
+dist_halo *_wrap_new_dist_halo_cdist_7358947314e540df() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -20051,7 +20063,7 @@ dist_halo *_wrap_new_dist_halo_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_e932356695b6753f(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_7358947314e540df(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -20061,7 +20073,7 @@ void _wrap_delete_dist_halo_cdist_e932356695b6753f(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20075,7 +20087,7 @@ void _wrap_dist_halo_set_parts_cdist_e932356695b6753f(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20089,7 +20101,7 @@ void _wrap_dist_halo_set_low_cdist_e932356695b6753f(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20103,7 +20115,7 @@ void _wrap_dist_halo_set_high_cdist_e932356695b6753f(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_e932356695b6753f(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -20117,7 +20129,7 @@ void _wrap_dist_halo_set_edges_cdist_e932356695b6753f(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_e932356695b6753f(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -20154,7 +20166,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_e932356695b6753f(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_e932356695b6753f(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_7358947314e540df(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -20193,7 +20205,7 @@ _gostring_ _wrap_dist_reshard_cdist_e932356695b6753f(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_e932356695b6753f(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_7358947314e540df(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -20222,7 +20234,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_e932356695b6753f(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20242,7 +20254,7 @@ intgo _wrap_fail_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20262,7 +20274,7 @@ intgo _wrap_fail_as_told_cdist_e932356695b6753f(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -20287,7 +20299,7 @@ _gostring_ _wrap_rpc_arguments_cdist_e932356695b6753f(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_e932356695b6753f(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_7358947314e540df(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -20300,7 +20312,7 @@ _gostring_ _wrap_Text_text_cdist_e932356695b6753f(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20323,7 +20335,7 @@ _gostring_ _wrap_Text_explain_cdist_e932356695b6753f(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -20346,7 +20358,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_e932356695b6753f(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -20369,7 +20381,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_e932356695b6753f(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -20392,7 +20404,7 @@ _gostring_ _wrap_Text_describe_value_cdist_e932356695b6753f(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -20415,7 +20427,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_e932356695b6753f(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20438,7 +20450,7 @@ _gostring_ _wrap_Text_write_trace_cdist_e932356695b6753f(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -20461,7 +20473,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_e932356695b6753f(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -20484,7 +20496,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_e932356695b6753f(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -20514,7 +20526,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_e932356695b6753f(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_e932356695b6753f(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -20537,7 +20549,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_e932356695b6753f(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_e932356695b6753f(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_7358947314e540df(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20565,7 +20577,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_e932356695b6753f(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_e932356695b6753f() {
+Text *_wrap_new_Text_cdist_7358947314e540df() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -20576,7 +20588,7 @@ Text *_wrap_new_Text_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_Text_cdist_e932356695b6753f(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_7358947314e540df(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -20586,7 +20598,7 @@ void _wrap_delete_Text_cdist_e932356695b6753f(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20609,7 +20621,7 @@ _gostring_ _wrap_Stragglers_read_cdist_e932356695b6753f(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_e932356695b6753f(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_7358947314e540df(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20622,7 +20634,7 @@ long long _wrap_Stragglers_size_cdist_e932356695b6753f(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20637,7 +20649,7 @@ intgo _wrap_Stragglers_collective_cdist_e932356695b6753f(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20652,7 +20664,7 @@ intgo _wrap_Stragglers_group_cdist_e932356695b6753f(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20667,7 +20679,7 @@ intgo _wrap_Stragglers_replica_cdist_e932356695b6753f(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20682,7 +20694,7 @@ intgo _wrap_Stragglers_worker_cdist_e932356695b6753f(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20697,7 +20709,7 @@ long long _wrap_Stragglers_rounds_cdist_e932356695b6753f(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20712,7 +20724,7 @@ long long _wrap_Stragglers_times_last_cdist_e932356695b6753f(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20727,7 +20739,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_e932356695b6753f(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20742,7 +20754,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_e932356695b6753f(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_e932356695b6753f(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -20757,7 +20769,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_e932356695b6753f(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_e932356695b6753f() {
+Stragglers *_wrap_new_Stragglers_cdist_7358947314e540df() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -20768,7 +20780,7 @@ Stragglers *_wrap_new_Stragglers_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_e932356695b6753f(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_7358947314e540df(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -20778,7 +20790,7 @@ void _wrap_delete_Stragglers_cdist_e932356695b6753f(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_e932356695b6753f(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_7358947314e540df(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20791,7 +20803,7 @@ long long _wrap_Numbers_size_cdist_e932356695b6753f(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20806,7 +20818,7 @@ long long _wrap_Numbers_at_cdist_e932356695b6753f(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20818,7 +20830,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_e932356695b6753f(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20830,7 +20842,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_e932356695b6753f(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20842,7 +20854,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_e932356695b6753f(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20854,7 +20866,7 @@ void _wrap_Numbers_topology_serialized_cdist_e932356695b6753f(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20866,7 +20878,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_e932356695b6753f(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20893,7 +20905,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_e932356695b6753f(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20920,7 +20932,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_e932356695b6753
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_e932356695b6753f(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_7358947314e540df(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20932,7 +20944,7 @@ void _wrap_Numbers_partition_shape_cdist_e932356695b6753f(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_e932356695b6753f(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_7358947314e540df(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20944,7 +20956,7 @@ void _wrap_Numbers_partition_dimensions_cdist_e932356695b6753f(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_e932356695b6753f(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_7358947314e540df(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20969,7 +20981,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_e932356695b6753f(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -21009,7 +21021,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_e932356695b6753f(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_e932356695b6753f(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -21032,7 +21044,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_e932356695b6753f(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_e932356695b6753f() {
+Numbers *_wrap_new_Numbers_cdist_7358947314e540df() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -21043,7 +21055,7 @@ Numbers *_wrap_new_Numbers_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_Numbers_cdist_e932356695b6753f(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_7358947314e540df(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -21053,7 +21065,7 @@ void _wrap_delete_Numbers_cdist_e932356695b6753f(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_e932356695b6753f(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -21078,7 +21090,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_e932356695b6753f(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -21109,7 +21121,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_e932356695b6753f(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -21136,7 +21148,7 @@ void _wrap_tensor_at_cdist_e932356695b6753f(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -21150,7 +21162,7 @@ void _wrap_set_number_at_cdist_e932356695b6753f(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_e932356695b6753f(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_7358947314e540df(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -21171,7 +21183,7 @@ void _wrap_Destinations_add_cdist_e932356695b6753f(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_e932356695b6753f(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_7358947314e540df(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -21184,7 +21196,7 @@ dist_destination *_wrap_Destinations_get_cdist_e932356695b6753f(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_e932356695b6753f() {
+Destinations *_wrap_new_Destinations_cdist_7358947314e540df() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -21195,7 +21207,7 @@ Destinations *_wrap_new_Destinations_cdist_e932356695b6753f() {
 }
 
 
-void _wrap_delete_Destinations_cdist_e932356695b6753f(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_7358947314e540df(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -21205,10 +21217,10 @@ void _wrap_delete_Destinations_cdist_e932356695b6753f(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
-  int32_t arg2 ;
-  int32_t arg3 ;
+  dist_reduce_op arg2 ;
+  dist_dtype arg3 ;
   void *arg4 = (void *) 0 ;
   int64_t arg5 ;
   char *arg6 = (char *) 0 ;
@@ -21218,8 +21230,8 @@ _gostring_ _wrap_quick_all_reduce_cdist_e932356695b6753f(long long _swig_go_0, i
   _gostring_ _swig_go_result;
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_dtype)_swig_go_2; 
   arg4 = _swig_go_3.array; 
   arg5 = (int64_t)_swig_go_4; 
   
@@ -21243,10 +21255,10 @@ _gostring_ _wrap_quick_all_reduce_cdist_e932356695b6753f(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_e932356695b6753f(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
-  int32_t arg3 ;
+  dist_dtype arg3 ;
   void *arg4 = (void *) 0 ;
   int64_t arg5 ;
   char *arg6 = (char *) 0 ;
@@ -21257,7 +21269,7 @@ _gostring_ _wrap_quick_broadcast_cdist_e932356695b6753f(long long _swig_go_0, in
   
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int32_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (dist_dtype)_swig_go_2; 
   arg4 = _swig_go_3.array; 
   arg5 = (int64_t)_swig_go_4; 
   
@@ -21281,7 +21293,7 @@ _gostring_ _wrap_quick_broadcast_cdist_e932356695b6753f(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_e932356695b6753f(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -21309,7 +21321,7 @@ _gostring_ _wrap_run_until_cdist_e932356695b6753f(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_e932356695b6753f(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

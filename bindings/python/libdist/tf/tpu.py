@@ -17,9 +17,12 @@ from ._missing import Namespace, missing
 class DeviceOrderMode(enum.IntEnum):
     """In which order DeviceAssignment.build() lays replicas out."""
 
-    AUTO = libdist.DeviceOrder.AUTO
-    RING = libdist.DeviceOrder.RING
-    MESH = libdist.DeviceOrder.MESH
+    AUTO = 0
+    RING = 1
+    MESH = 2
+
+
+_NATIVE_ORDER = {int(one): libdist.DeviceOrder[one.name] for one in DeviceOrderMode}
 
 
 class Topology:
@@ -111,11 +114,11 @@ class DeviceAssignment:
     ) -> DeviceAssignment:
         """Gives each replica a block of computation_shape devices, computation_stride apart; None: 1 everywhere.
 
-        topology: or its bytes.
+        topology: or its bytes. device_order_mode: other numbers than those of DeviceOrderMode count as MESH.
         """
         on = Topology(serialized=topology) if isinstance(topology, bytes) else _checked(topology)
         native = libdist.DeviceAssignment.build(
-            on._native, computation_shape, computation_stride, num_replicas, int(device_order_mode)
+            on._native, computation_shape, computation_stride, num_replicas, _NATIVE_ORDER.get(int(device_order_mode), libdist.DeviceOrder.MESH)
         )
         assignment = DeviceAssignment.__new__(DeviceAssignment)
         assignment._topology, assignment._native = on, native

@@ -262,14 +262,17 @@ def made(make):
 
 # By the domains of C: DIST_ENUM_....
 NAMES = {
-    3: (libdist.reduce_op_name, None),
-    4: (lambda op: libdist.reduce_op_name(op) if op in (1, 2) else None, libdist.reduce_op_from_name),
-    6: (libdist.synchronization_name, libdist.synchronization_from_name),
-    7: (libdist.aggregation_name, libdist.aggregation_from_name),
-    8: (libdist.communication_name, libdist.communication_from_name),
-    9: (libdist.cross_device_name, libdist.cross_device_from_name),
-    10: (libdist.input_mode_name, libdist.input_mode_from_name),
-    11: (libdist.shard_policy_name, libdist.shard_policy_from_name),
+    0x1903: (libdist.reduce_op_name, None),
+    0x1904: (
+        lambda op: libdist.reduce_op_name(op) if op in (libdist.ReduceOp.SUM, libdist.ReduceOp.MEAN) else None,
+        libdist.reduce_op_from_name,
+    ),
+    0x1906: (libdist.synchronization_name, libdist.synchronization_from_name),
+    0x1907: (libdist.aggregation_name, libdist.aggregation_from_name),
+    0x1908: (libdist.communication_name, libdist.communication_from_name),
+    0x1909: (libdist.cross_device_name, libdist.cross_device_from_name),
+    0x190A: (libdist.input_mode_name, libdist.input_mode_from_name),
+    0x190B: (libdist.shard_policy_name, libdist.shard_policy_from_name),
 }
 
 CALLS = {
@@ -280,7 +283,7 @@ CALLS = {
     "communication_options_describe": lambda g: communication(g, "options.").describe(),
     "cross_device_create": cross_device_create,
     "cross_device_destroy": close("cross_device"),
-    "cross_device_kind": lambda g: g.needed("cross_device").kind,
+    "cross_device_kind_of": lambda g: g.needed("cross_device").kind,
     "cross_device_num_packs": lambda g: g.needed("cross_device").num_packs,
     "cross_device_device": lambda g: g.needed("cross_device").device,
     "network_create": lambda g: libdist.Network(g.number("num_workers"), credit_bytes=g.number("options.credit_bytes")),
@@ -288,7 +291,7 @@ CALLS = {
     "strategy_create": strategy_create,
     "strategy_destroy": strategy_destroy,
     "strategy_num_replicas": lambda g: g.needed("strategy").num_replicas,
-    "strategy_kind": lambda g: g.needed("strategy").kind,
+    "strategy_kind_of": lambda g: g.needed("strategy").kind,
     "strategy_device": lambda g: g.needed("strategy").device(g.number("replica_id")),
     "strategy_parameter_device": lambda g: g.needed("strategy").parameter_device(g.number("index")),
     "strategy_query": query,

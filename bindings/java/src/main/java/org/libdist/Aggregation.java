@@ -8,13 +8,13 @@ import org.libdist.internal.DistModule;
 /** The aggregation of the R values that replicas assign to a variable (TensorFlow: VariableAggregation). */
 public enum Aggregation {
     /** Not combined: each replica writes its own copy. */
-    NONE(0),
+    NONE(0xC00),
     /** Every copy gets their sum. */
-    SUM(1),
+    SUM(0xC01),
     /** Every copy gets their mean. */
-    MEAN(2),
+    MEAN(0xC02),
     /** All copies get replica 0's value. */
-    ONLY_FIRST_REPLICA(3);
+    ONLY_FIRST_REPLICA(0xC03);
 
     final int code;
 
@@ -24,10 +24,10 @@ public enum Aggregation {
 
     static Aggregation of(int code) {
         return switch (code) {
-            case 0 -> NONE;
-            case 1 -> SUM;
-            case 2 -> MEAN;
-            case 3 -> ONLY_FIRST_REPLICA;
+            case 0xC00 -> NONE;
+            case 0xC01 -> SUM;
+            case 0xC02 -> MEAN;
+            case 0xC03 -> ONLY_FIRST_REPLICA;
             default -> throw new DistException(Status.INTERNAL, "Aggregation: libdist gave " + code);
         };
     }

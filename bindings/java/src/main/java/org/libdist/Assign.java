@@ -6,11 +6,11 @@ package org.libdist;
 /** The way in which an assignment changes a variable. */
 public enum Assign {
     /** It becomes the value. */
-    SET(1),
+    SET(0xD01),
     /** The value is added. */
-    ADD(2),
+    ADD(0xD02),
     /** The value is subtracted. */
-    SUB(3);
+    SUB(0xD03);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum Assign {
 
     static Assign of(int code) {
         return switch (code) {
-            case 1 -> SET;
-            case 2 -> ADD;
-            case 3 -> SUB;
+            case 0xD01 -> SET;
+            case 0xD02 -> ADD;
+            case 0xD03 -> SUB;
             default -> throw new DistException(Status.INTERNAL, "Assign: libdist gave " + code);
         };
     }

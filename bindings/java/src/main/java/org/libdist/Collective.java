@@ -8,37 +8,37 @@ public enum Collective {
     /** None. */
     NONE(0),
     /** {@link Replica#allReduce}. */
-    ALL_REDUCE(1),
+    ALL_REDUCE(0x201),
     /** {@link Replica#broadcast}. */
-    BROADCAST(2),
+    BROADCAST(0x202),
     /** {@link Replica#barrier}. */
-    BARRIER(3),
+    BARRIER(0x203),
     /** {@link Replica#mergeCall}, and what meets as it does. */
-    MERGE_CALL(4),
+    MERGE_CALL(0x204),
     /** The end of the replica function, where all replicas also wait for each other. */
-    RETURN(5),
+    RETURN(0x205),
     /** {@link Replica#reduceToRoot}. */
-    REDUCE(6),
+    REDUCE(0x206),
     /** {@link Replica#reduceScatter}. */
-    REDUCE_SCATTER(7),
+    REDUCE_SCATTER(0x207),
     /** {@link Replica#allGather}. */
-    ALL_GATHER(8),
+    ALL_GATHER(0x208),
     /** {@link Replica#gatherToRoot}. */
-    GATHER(9),
+    GATHER(0x209),
     /** {@link Replica#scatterFromRoot}. */
-    SCATTER(10),
+    SCATTER(0x20A),
     /** {@link Replica#allToAll}. */
-    ALL_TO_ALL(11),
+    ALL_TO_ALL(0x20B),
     /** {@link Replica#scan}. */
-    SCAN(12),
+    SCAN(0x20C),
     /** {@link Replica#permute}. */
-    PERMUTE(13),
+    PERMUTE(0x20D),
     /** {@link Replica#reduceApply}. */
-    REDUCE_APPLY(14),
+    REDUCE_APPLY(0x20E),
     /** {@link Replica#haloExchange}. */
-    HALO_EXCHANGE(15),
+    HALO_EXCHANGE(0x20F),
     /** {@link Replica#reshard}. */
-    RESHARD(16),
+    RESHARD(0x210),
     /** One that a later version has. */
     OTHER(-1);
 
@@ -52,22 +52,22 @@ public enum Collective {
     static Collective of(int code) {
         return switch (code) {
             case 0 -> NONE;
-            case 1 -> ALL_REDUCE;
-            case 2 -> BROADCAST;
-            case 3 -> BARRIER;
-            case 4 -> MERGE_CALL;
-            case 5 -> RETURN;
-            case 6 -> REDUCE;
-            case 7 -> REDUCE_SCATTER;
-            case 8 -> ALL_GATHER;
-            case 9 -> GATHER;
-            case 10 -> SCATTER;
-            case 11 -> ALL_TO_ALL;
-            case 12 -> SCAN;
-            case 13 -> PERMUTE;
-            case 14 -> REDUCE_APPLY;
-            case 15 -> HALO_EXCHANGE;
-            case 16 -> RESHARD;
+            case 0x201 -> ALL_REDUCE;
+            case 0x202 -> BROADCAST;
+            case 0x203 -> BARRIER;
+            case 0x204 -> MERGE_CALL;
+            case 0x205 -> RETURN;
+            case 0x206 -> REDUCE;
+            case 0x207 -> REDUCE_SCATTER;
+            case 0x208 -> ALL_GATHER;
+            case 0x209 -> GATHER;
+            case 0x20A -> SCATTER;
+            case 0x20B -> ALL_TO_ALL;
+            case 0x20C -> SCAN;
+            case 0x20D -> PERMUTE;
+            case 0x20E -> REDUCE_APPLY;
+            case 0x20F -> HALO_EXCHANGE;
+            case 0x210 -> RESHARD;
             default -> OTHER;
         };
     }

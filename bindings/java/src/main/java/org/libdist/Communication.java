@@ -11,11 +11,11 @@ import org.libdist.internal.DistModule;
  */
 public enum Communication {
     /** libdist's choice. */
-    AUTO(0),
+    AUTO(0xF00),
     /** Accepted, and of no consequence. */
-    RING(1),
+    RING(0xF01),
     /** Accepted, but libdist uses its own implementation: devices are host CPUs. */
-    NCCL(2);
+    NCCL(0xF02);
 
     final int code;
 
@@ -25,9 +25,9 @@ public enum Communication {
 
     static Communication of(int code) {
         return switch (code) {
-            case 0 -> AUTO;
-            case 1 -> RING;
-            case 2 -> NCCL;
+            case 0xF00 -> AUTO;
+            case 0xF01 -> RING;
+            case 0xF02 -> NCCL;
             default -> throw new DistException(Status.INTERNAL, "Communication: libdist gave " + code);
         };
     }

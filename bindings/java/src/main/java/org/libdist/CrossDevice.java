@@ -89,7 +89,7 @@ public final class CrossDevice extends NativeObject {
 
     /** Returns the kind. */
     public CrossDeviceKind kind() {
-        return CrossDeviceKind.of(askInt(DistModule::dist_cross_device_kind));
+        return CrossDeviceKind.of(askInt(DistModule::dist_cross_device_kind_of));
     }
 
     /** Returns the number of packs with which the operations were created. */

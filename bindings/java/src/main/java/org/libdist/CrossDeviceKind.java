@@ -11,15 +11,15 @@ import org.libdist.internal.DistModule;
  */
 public enum CrossDeviceKind {
     /** The strategy's own. */
-    DEFAULT(0),
+    DEFAULT(0x1000),
     /** With an operator of the program's, where it gives one. */
-    REDUCTION_TO_ONE_DEVICE(1),
+    REDUCTION_TO_ONE_DEVICE(0x1001),
     /** TensorFlow's name for what libdist does anyway. */
-    HIERARCHICAL_COPY(2),
+    HIERARCHICAL_COPY(0x1002),
     /** TensorFlow's name for what libdist does anyway. */
-    NCCL(3),
+    NCCL(0x1003),
     /** Functions of the program's. */
-    HOST(5);
+    HOST(0x1005);
 
     final int code;
 
@@ -29,11 +29,11 @@ public enum CrossDeviceKind {
 
     static CrossDeviceKind of(int code) {
         return switch (code) {
-            case 0 -> DEFAULT;
-            case 1 -> REDUCTION_TO_ONE_DEVICE;
-            case 2 -> HIERARCHICAL_COPY;
-            case 3 -> NCCL;
-            case 5 -> HOST;
+            case 0x1000 -> DEFAULT;
+            case 0x1001 -> REDUCTION_TO_ONE_DEVICE;
+            case 0x1002 -> HIERARCHICAL_COPY;
+            case 0x1003 -> NCCL;
+            case 0x1005 -> HOST;
             default -> throw new DistException(Status.INTERNAL, "CrossDeviceKind: libdist gave " + code);
         };
     }

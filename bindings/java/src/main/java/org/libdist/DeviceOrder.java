@@ -6,11 +6,11 @@ package org.libdist;
 /** The order of replicas and their logical devices in a mesh (TensorFlow: DeviceOrderMode). */
 public enum DeviceOrder {
     /** Rings if they fit, else blocks. */
-    AUTO(0),
+    AUTO(0x1300),
     /** Each is a neighbour of the next; an error if that is impossible. */
-    RING(1),
+    RING(0x1301),
     /** Blocks. */
-    MESH(2);
+    MESH(0x1302);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum DeviceOrder {
 
     static DeviceOrder of(int code) {
         return switch (code) {
-            case 0 -> AUTO;
-            case 1 -> RING;
-            case 2 -> MESH;
+            case 0x1300 -> AUTO;
+            case 0x1301 -> RING;
+            case 0x1302 -> MESH;
             default -> throw new DistException(Status.INTERNAL, "DeviceOrder: libdist gave " + code);
         };
     }

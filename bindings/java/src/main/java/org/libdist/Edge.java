@@ -6,15 +6,15 @@ package org.libdist;
 /** The content of a halo beyond the edge of the whole tensor; the elements of that dimension are 0 .. n-1. */
 public enum Edge {
     /** Zeros. */
-    ZERO(0),
+    ZERO(0x1800),
     /** From the other end: -1 is n-1. */
-    WRAP(1),
+    WRAP(0x1801),
     /** The last element, repeated: -1 is 0. */
-    CLAMP(2),
+    CLAMP(0x1802),
     /** Mirrored at the last element: -1 is 1. */
-    REFLECT(3),
+    REFLECT(0x1803),
     /** Nothing: the result ends at the edge. */
-    NONE(4);
+    NONE(0x1804);
 
     final int code;
 
@@ -24,11 +24,11 @@ public enum Edge {
 
     static Edge of(int code) {
         return switch (code) {
-            case 0 -> ZERO;
-            case 1 -> WRAP;
-            case 2 -> CLAMP;
-            case 3 -> REFLECT;
-            case 4 -> NONE;
+            case 0x1800 -> ZERO;
+            case 0x1801 -> WRAP;
+            case 0x1802 -> CLAMP;
+            case 0x1803 -> REFLECT;
+            case 0x1804 -> NONE;
             default -> throw new DistException(Status.INTERNAL, "Edge: libdist gave " + code);
         };
     }

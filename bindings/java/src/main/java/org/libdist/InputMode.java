@@ -8,9 +8,9 @@ import org.libdist.internal.DistModule;
 /** The number of pipelines that produce batches (TensorFlow: InputReplicationMode). */
 public enum InputMode {
     /** One pipeline; its elements are divided among the replicas. */
-    PER_WORKER(0),
+    PER_WORKER(0x1100),
     /** One pipeline per replica. */
-    PER_REPLICA(1);
+    PER_REPLICA(0x1101);
 
     final int code;
 
@@ -20,8 +20,8 @@ public enum InputMode {
 
     static InputMode of(int code) {
         return switch (code) {
-            case 0 -> PER_WORKER;
-            case 1 -> PER_REPLICA;
+            case 0x1100 -> PER_WORKER;
+            case 0x1101 -> PER_REPLICA;
             default -> throw new DistException(Status.INTERNAL, "InputMode: libdist gave " + code);
         };
     }

@@ -6,11 +6,11 @@ package org.libdist;
 /** The severity of a log line. */
 public enum LogLevel {
     /** Something failed. */
-    ERROR(1),
+    ERROR(0x1401),
     /** Something may fail. */
-    WARNING(2),
+    WARNING(0x1402),
     /** For who looks. */
-    INFO(3);
+    INFO(0x1403);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum LogLevel {
 
     static LogLevel of(int code) {
         return switch (code) {
-            case 1 -> ERROR;
-            case 2 -> WARNING;
-            case 3 -> INFO;
+            case 0x1401 -> ERROR;
+            case 0x1402 -> WARNING;
+            case 0x1403 -> INFO;
             default -> throw new DistException(Status.INTERNAL, "LogLevel: libdist gave " + code);
         };
     }

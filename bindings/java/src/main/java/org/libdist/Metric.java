@@ -58,7 +58,7 @@ public final class Metric extends NativeObject {
 
     /** Returns what the metric computes. */
     public MetricKind kind() {
-        return MetricKind.of(askInt(DistModule::dist_metric_kind));
+        return MetricKind.of(askInt(DistModule::dist_metric_kind_of));
     }
 
     /** Returns the name of the metric. */

@@ -6,11 +6,11 @@ package org.libdist;
 /** The number that a metric computes over all updates of all replicas. */
 public enum MetricKind {
     /** The sum of w * x. */
-    SUM(1),
+    SUM(0x1501),
     /** That, divided by the sum of w. */
-    MEAN(2),
+    MEAN(0x1502),
     /** The fraction of predictions that equal their labels. */
-    ACCURACY(3);
+    ACCURACY(0x1503);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum MetricKind {
 
     static MetricKind of(int code) {
         return switch (code) {
-            case 1 -> SUM;
-            case 2 -> MEAN;
-            case 3 -> ACCURACY;
+            case 0x1501 -> SUM;
+            case 0x1502 -> MEAN;
+            case 0x1503 -> ACCURACY;
             default -> throw new DistException(Status.INTERNAL, "MetricKind: libdist gave " + code);
         };
     }

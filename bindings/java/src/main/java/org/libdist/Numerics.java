@@ -6,11 +6,11 @@ package org.libdist;
 /** The order of additions in a sum, which determines its bits. */
 public enum Numerics {
     /** Added in the order of replica ids. */
-    ORDERED(0),
+    ORDERED(0x301),
     /** Added exactly and rounded once: independent of the order and of how replicas share the terms. */
-    REPRODUCIBLE(1),
+    REPRODUCIBLE(0x302),
     /** Added in pairs, pairs of pairs and so on, by replica id: cheapest over many workers. */
-    TREE(2);
+    TREE(0x303);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum Numerics {
 
     static Numerics of(int code) {
         return switch (code) {
-            case 0 -> ORDERED;
-            case 1 -> REPRODUCIBLE;
-            case 2 -> TREE;
+            case 0x301 -> ORDERED;
+            case 0x302 -> REPRODUCIBLE;
+            case 0x303 -> TREE;
             default -> throw new DistException(Status.INTERNAL, "Numerics: libdist gave " + code);
         };
     }

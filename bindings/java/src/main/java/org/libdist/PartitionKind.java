@@ -6,11 +6,11 @@ package org.libdist;
 /** The way in which a tensor is distributed over the logical devices of a replica. */
 public enum PartitionKind {
     /** Each device has one tile. */
-    SPLIT(0),
+    SPLIT(0x1700),
     /** One device has the whole tensor, the others have nothing. */
-    ASSIGN(1),
+    ASSIGN(0x1701),
     /** Each device has the whole tensor. */
-    REPLICATE(2);
+    REPLICATE(0x1702);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum PartitionKind {
 
     static PartitionKind of(int code) {
         return switch (code) {
-            case 0 -> SPLIT;
-            case 1 -> ASSIGN;
-            case 2 -> REPLICATE;
+            case 0x1700 -> SPLIT;
+            case 0x1701 -> ASSIGN;
+            case 0x1702 -> REPLICATE;
             default -> throw new DistException(Status.INTERNAL, "PartitionKind: libdist gave " + code);
         };
     }

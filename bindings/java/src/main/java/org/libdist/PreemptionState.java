@@ -6,11 +6,11 @@ package org.libdist;
 /** What a look at the notice came to: {@link PreemptionHandler#saveIfPreempted}. */
 public enum PreemptionState {
     /** No notice has been given. */
-    NONE(0),
+    NONE(0x1A00),
     /** The checkpoint is saved; the job continues until the grace period ends. */
-    SAVED(1),
+    SAVED(0x1A01),
     /** The checkpoint is saved for the last time: the job should end. */
-    OVER(2);
+    OVER(0x1A02);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum PreemptionState {
 
     static PreemptionState of(int code) {
         return switch (code) {
-            case 0 -> NONE;
-            case 1 -> SAVED;
-            case 2 -> OVER;
+            case 0x1A00 -> NONE;
+            case 0x1A01 -> SAVED;
+            case 0x1A02 -> OVER;
             default -> throw new DistException(Status.INTERNAL, "PreemptionState: libdist gave " + code);
         };
     }

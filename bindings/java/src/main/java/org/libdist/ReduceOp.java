@@ -8,17 +8,17 @@ import org.libdist.internal.DistModule;
 /** The operator of a reduction. */
 public enum ReduceOp {
     /** Added, left to right by replica id. */
-    SUM(1),
+    SUM(0x101),
     /** The sum, divided by how many there are, or by the weights. */
-    MEAN(2),
+    MEAN(0x102),
     /** The smallest; of booleans: and. */
-    MIN(3),
+    MIN(0x103),
     /** The largest; of booleans: or. */
-    MAX(4),
+    MAX(0x104),
     /** Multiplied. */
-    PROD(5),
+    PROD(0x105),
     /** By the function of {@link CollectiveOptions#reducer}. */
-    USER(6);
+    USER(0x106);
 
     final int code;
 
@@ -28,12 +28,12 @@ public enum ReduceOp {
 
     static ReduceOp of(int code) {
         return switch (code) {
-            case 1 -> SUM;
-            case 2 -> MEAN;
-            case 3 -> MIN;
-            case 4 -> MAX;
-            case 5 -> PROD;
-            case 6 -> USER;
+            case 0x101 -> SUM;
+            case 0x102 -> MEAN;
+            case 0x103 -> MIN;
+            case 0x104 -> MAX;
+            case 0x105 -> PROD;
+            case 0x106 -> USER;
             default -> throw new DistException(Status.INTERNAL, "ReduceOp: libdist gave " + code);
         };
     }

@@ -6,9 +6,9 @@ package org.libdist;
 /** When a strategy's workers re-form, where some are lost or have come: {@link Strategy#reform()}. */
 public enum Reform {
     /** When {@link Strategy#reform()} is called. */
-    EXPLICIT(0),
+    EXPLICIT(0x800),
     /** Also at the start of a run, if it is due. */
-    AT_NEXT_RUN(1);
+    AT_NEXT_RUN(0x801);
 
     final int code;
 
@@ -18,8 +18,8 @@ public enum Reform {
 
     static Reform of(int code) {
         return switch (code) {
-            case 0 -> EXPLICIT;
-            case 1 -> AT_NEXT_RUN;
+            case 0x800 -> EXPLICIT;
+            case 0x801 -> AT_NEXT_RUN;
             default -> throw new DistException(Status.INTERNAL, "Reform: libdist gave " + code);
         };
     }

@@ -6,11 +6,11 @@ package org.libdist;
 /** The threads that run the replicas. */
 public enum ReplicaThreads {
     /** run()'s caller is replica 0; the others are library threads. */
-    CALLER(0),
+    CALLER(0x600),
     /** All are library threads; run()'s caller waits. */
-    LIBRARY(1),
+    LIBRARY(0x601),
     /** None: the program's own threads come in by {@link Strategy#enter}. */
-    HOST(2);
+    HOST(0x602);
 
     final int code;
 
@@ -20,9 +20,9 @@ public enum ReplicaThreads {
 
     static ReplicaThreads of(int code) {
         return switch (code) {
-            case 0 -> CALLER;
-            case 1 -> LIBRARY;
-            case 2 -> HOST;
+            case 0x600 -> CALLER;
+            case 0x601 -> LIBRARY;
+            case 0x602 -> HOST;
             default -> throw new DistException(Status.INTERNAL, "ReplicaThreads: libdist gave " + code);
         };
     }

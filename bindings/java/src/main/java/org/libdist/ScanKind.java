@@ -6,9 +6,9 @@ package org.libdist;
 /** The first term of a scan. */
 public enum ScanKind {
     /** The result of replica r includes its own contribution. */
-    INCLUSIVE(0),
+    INCLUSIVE(0x400),
     /** The result of replica r covers replicas 0 .. r-1 only. */
-    EXCLUSIVE(1);
+    EXCLUSIVE(0x401);
 
     final int code;
 
@@ -18,8 +18,8 @@ public enum ScanKind {
 
     static ScanKind of(int code) {
         return switch (code) {
-            case 0 -> INCLUSIVE;
-            case 1 -> EXCLUSIVE;
+            case 0x400 -> INCLUSIVE;
+            case 0x401 -> EXCLUSIVE;
             default -> throw new DistException(Status.INTERNAL, "ScanKind: libdist gave " + code);
         };
     }

@@ -6,21 +6,21 @@ package org.libdist;
 /** The operator of a scatter: row indices[k] of the variable becomes op(that row, values[k]). */
 public enum Scatter {
     /** Added. */
-    ADD(1),
+    ADD(0xE01),
     /** Subtracted. */
-    SUB(2),
+    SUB(0xE02),
     /** The row is replaced; if an index occurs twice, the last one wins. */
-    UPDATE(3),
+    UPDATE(0xE03),
     /** Multiplied. */
-    MUL(4),
+    MUL(0xE04),
     /** Divided. */
-    DIV(5),
+    DIV(0xE05),
     /** The smaller one. */
-    MIN(6),
+    MIN(0xE06),
     /** The larger one. */
-    MAX(7),
+    MAX(0xE07),
     /** UPDATE below leading dimensions that indices, values and the variable share. */
-    BATCH_UPDATE(8);
+    BATCH_UPDATE(0xE08);
 
     final int code;
 
@@ -30,14 +30,14 @@ public enum Scatter {
 
     static Scatter of(int code) {
         return switch (code) {
-            case 1 -> ADD;
-            case 2 -> SUB;
-            case 3 -> UPDATE;
-            case 4 -> MUL;
-            case 5 -> DIV;
-            case 6 -> MIN;
-            case 7 -> MAX;
-            case 8 -> BATCH_UPDATE;
+            case 0xE01 -> ADD;
+            case 0xE02 -> SUB;
+            case 0xE03 -> UPDATE;
+            case 0xE04 -> MUL;
+            case 0xE05 -> DIV;
+            case 0xE06 -> MIN;
+            case 0xE07 -> MAX;
+            case 0xE08 -> BATCH_UPDATE;
             default -> throw new DistException(Status.INTERNAL, "Scatter: libdist gave " + code);
         };
     }

@@ -7,16 +7,16 @@ import org.libdist.internal.DistModule;
 
 /** The way in which a dataset is divided among workers (TensorFlow: AutoShardPolicy). */
 public enum ShardPolicy {
-    /** Every worker sees all elements. */
-    OFF(-1),
     /** FILE if the source reads files, else DATA. */
-    AUTO(0),
+    AUTO(0x1200),
     /** File i goes to worker i mod W. */
-    FILE(1),
+    FILE(0x1201),
     /** Element i goes to worker i mod W. */
-    DATA(2),
+    DATA(0x1202),
     /** As the source requests with its shard_hint option. */
-    HINT(3);
+    HINT(0x1203),
+    /** Every worker sees all elements. */
+    OFF(0x1204);
 
     final int code;
 
@@ -26,11 +26,11 @@ public enum ShardPolicy {
 
     static ShardPolicy of(int code) {
         return switch (code) {
-            case -1 -> OFF;
-            case 0 -> AUTO;
-            case 1 -> FILE;
-            case 2 -> DATA;
-            case 3 -> HINT;
+            case 0x1200 -> AUTO;
+            case 0x1201 -> FILE;
+            case 0x1202 -> DATA;
+            case 0x1203 -> HINT;
+            case 0x1204 -> OFF;
             default -> throw new DistException(Status.INTERNAL, "ShardPolicy: libdist gave " + code);
         };
     }

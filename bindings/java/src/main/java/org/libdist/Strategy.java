@@ -418,7 +418,7 @@ public final class Strategy extends Serving {
 
     /** Returns the kind of the strategy, which determines where values and variables are placed. */
     public StrategyKind kind() {
-        return StrategyKind.of(askInt(DistModule::dist_strategy_kind));
+        return StrategyKind.of(askInt(DistModule::dist_strategy_kind_of));
     }
 
     /** Returns the name of a replica's device, "/job:localhost/replica:0/task:0/device:CPU:1". */

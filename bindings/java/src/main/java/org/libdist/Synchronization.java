@@ -8,13 +8,13 @@ import org.libdist.internal.DistModule;
 /** The time at which the copies of a variable are combined (TensorFlow: VariableSynchronization). */
 public enum Synchronization {
     /** The strategy decides: on writing. */
-    AUTO(0),
+    AUTO(0xB00),
     /** Never; mirrored strategies refuse it. */
-    NONE(1),
+    NONE(0xB01),
     /** An assignment inside replicas is aggregated, and all copies stay equal. */
-    ON_WRITE(2),
+    ON_WRITE(0xB02),
     /** Each replica writes its own copy; a read from outside aggregates the copies. */
-    ON_READ(3);
+    ON_READ(0xB03);
 
     final int code;
 
@@ -24,10 +24,10 @@ public enum Synchronization {
 
     static Synchronization of(int code) {
         return switch (code) {
-            case 0 -> AUTO;
-            case 1 -> NONE;
-            case 2 -> ON_WRITE;
-            case 3 -> ON_READ;
+            case 0xB00 -> AUTO;
+            case 0xB01 -> NONE;
+            case 0xB02 -> ON_WRITE;
+            case 0xB03 -> ON_READ;
             default -> throw new DistException(Status.INTERNAL, "Synchronization: libdist gave " + code);
         };
     }

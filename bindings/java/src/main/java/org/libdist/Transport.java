@@ -12,13 +12,13 @@ public enum Transport {
      * The one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT.
      * If none is named, workers of one machine and user exchange data through shared memory.
      */
-    AUTO(0),
+    AUTO(0x700),
     /** No transport: the first call that needs another worker fails with UNAVAILABLE. */
-    NONE(1),
+    NONE(0x701),
     /** Over gRPC, between the addresses in the cluster, also within one machine. */
-    GRPC(2),
+    GRPC(0x702),
     /** Control over gRPC, data over Gloo: not encrypted, on additional ports. */
-    GLOO(3);
+    GLOO(0x703);
 
     final int code;
 
@@ -28,10 +28,10 @@ public enum Transport {
 
     static Transport of(int code) {
         return switch (code) {
-            case 0 -> AUTO;
-            case 1 -> NONE;
-            case 2 -> GRPC;
-            case 3 -> GLOO;
+            case 0x700 -> AUTO;
+            case 0x701 -> NONE;
+            case 0x702 -> GRPC;
+            case 0x703 -> GLOO;
             default -> throw new DistException(Status.INTERNAL, "Transport: libdist gave " + code);
         };
     }

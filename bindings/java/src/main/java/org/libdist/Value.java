@@ -151,7 +151,7 @@ public final class Value extends NativeObject {
             return 0;
         }
         long handle = uses.of(args);
-        int kind = DistModule.dist_value_kind(handle);
+        int kind = DistModule.dist_value_kind_of(handle);
         if (kind == ValueKind.LIST.code || kind == ValueKind.TUPLE.code) {
             return handle;
         }
@@ -291,7 +291,7 @@ public final class Value extends NativeObject {
 
     /** Returns the kind of the value. */
     public ValueKind kind() {
-        return ValueKind.of(askInt(DistModule::dist_value_kind));
+        return ValueKind.of(askInt(DistModule::dist_value_kind_of));
     }
 
     /** Returns the number of items: components, entries or parts; 0 for other kinds. */

@@ -214,7 +214,7 @@ final class Words {
         if (name.equals("name") && (EnumWords.ENUMS.containsValue(owner) || owner.equals("InputMode"))) {
             return "tfName";
         }
-        return name.equals("destroy") ? "close" : camel(name);
+        return name.equals("destroy") ? "close" : name.equals("kind_of") ? "kind" : camel(name);
     }
 
     /** The enum's constant, or, of `DIST_REDUCE_...`, the enum. */

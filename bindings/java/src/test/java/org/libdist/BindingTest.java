@@ -377,7 +377,7 @@ public final class BindingTest {
         }
         for (Collective collective : Collective.values()) {
             if (collective != Collective.OTHER) {
-                equal(collective.ordinal(),
+                equal(collective.code,
                         DistModuleConstants.class.getField("DIST_COLLECTIVE_" + collective).getInt(null));
             }
         }

@@ -61,7 +61,7 @@ final class Calls {
     }
 
     static ReduceOp op(Line l) {
-        return ReduceOp.values()[l.number("op") - 1];
+        return Codes.get(ReduceOp.class, l.number("op"));
     }
 
     private static Tensor tensor(Line l, String key) {
@@ -135,14 +135,14 @@ final class Calls {
 
     private static void strategies() {
         object("cross_device_create",
-                (p, l) -> l.number("options.kind") == 1
+                (p, l) -> l.number("options.kind") == 0x1001
                         ? CrossDevice.reductionToOneDevice(l.text("options.reduce_to_device"),
                                 l.has("options.accumulate") ? Functions.accumulate(p, l) : null)
-                        : CrossDevice.create(CrossDeviceKind.values()[l.number("options.kind")],
+                        : CrossDevice.create(Codes.get(CrossDeviceKind.class, l.number("options.kind")),
                                 l.number("options.num_packs")));
         act("cross_device_destroy", (p, l) -> p.object(CrossDevice.class, l, "cross_device").close());
-        number("cross_device_kind",
-                (p, l) -> p.object(CrossDevice.class, l, "cross_device").kind().ordinal());
+        number("cross_device_kind_of",
+                (p, l) -> Codes.of(p.object(CrossDevice.class, l, "cross_device").kind()));
         number("cross_device_num_packs", (p, l) -> p.object(CrossDevice.class, l, "cross_device").numPacks());
         text("cross_device_device", (p, l) -> p.object(CrossDevice.class, l, "cross_device").device());
         object("network_create",
@@ -152,7 +152,7 @@ final class Calls {
         object("strategy_create", (p, l) -> new Strategy(Options.strategy(p, l)));
         act("strategy_destroy", (p, l) -> strategy(p, l).close());
         number("strategy_num_replicas", (p, l) -> strategy(p, l).numReplicas());
-        number("strategy_kind", (p, l) -> strategy(p, l).kind().ordinal());
+        number("strategy_kind_of", (p, l) -> Codes.of(strategy(p, l).kind()));
         text("strategy_device", (p, l) -> strategy(p, l).device(l.number("replica_id")));
         text("strategy_parameter_device", (p, l) -> strategy(p, l).parameterDevice(l.number("index")));
         ALL.put("strategy_query", (p, l, came) -> query(strategy(p, l).query(), came));
@@ -168,7 +168,7 @@ final class Calls {
 
     private static void query(Properties q, Map<String, String> came) {
         Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("kind", q.kind().ordinal());
+        fields.put("kind", Codes.of(q.kind()));
         fields.put("num_replicas", q.numReplicas());
         fields.put("num_parameter_devices", q.numParameterDevices());
         fields.put("num_workers", q.numWorkers());
@@ -238,7 +238,7 @@ final class Calls {
         value("value_create_none", (p, l) -> Value.createNone(strategy(p, l)));
         value("value_create_text", (p, l) -> Value.createText(strategy(p, l), l.text("text")));
         value("value_create_composite",
-                (p, l) -> Value.createComposite(strategy(p, l), ValueKind.values()[l.number("kind") - 1],
+                (p, l) -> Value.createComposite(strategy(p, l), Codes.get(ValueKind.class, l.number("kind")),
                                 values(p, l, "parts")));
         value("value_create_variable", (p, l) -> Value.createVariable(variable(p, l)));
         value("values_from_function", (p, l) -> Value.fromFunction(strategy(p, l), Functions.value(p, l)));
@@ -258,8 +258,8 @@ final class Calls {
                 (p, l) -> replica(p, l).variable(l.text("name"), tensor(l, "initial"), Options.variable(l)));
         text("variable_name", (p, l) -> variable(p, l).name());
         text("variable_class", (p, l) -> variable(p, l).variableClass());
-        number("variable_synchronization", (p, l) -> variable(p, l).synchronization().ordinal());
-        number("variable_aggregation", (p, l) -> variable(p, l).aggregation().ordinal());
+        number("variable_synchronization", (p, l) -> Codes.of(variable(p, l).synchronization()));
+        number("variable_aggregation", (p, l) -> Codes.of(variable(p, l).aggregation()));
         flag("variable_trainable", (p, l) -> variable(p, l).trainable());
         number("variable_num_copies", (p, l) -> variable(p, l).numCopies());
         text("variable_copy_name", (p, l) -> variable(p, l).copyName(l.number("copy")));
@@ -280,12 +280,12 @@ final class Calls {
                 (p, l) -> replica(p, l).assign(
                                 variable(p, l), how(l), value(p, l, "value"), CollectiveOptions.NONE));
         act("replica_scatter",
-                (p, l) -> replica(p, l).scatter(variable(p, l), Scatter.values()[l.number("how") - 1],
+                (p, l) -> replica(p, l).scatter(variable(p, l), Codes.get(Scatter.class, l.number("how")),
                                 value(p, l, "slices"), CollectiveOptions.NONE));
     }
 
     private static Assign how(Line l) {
-        return Assign.values()[l.number("how") - 1];
+        return Codes.get(Assign.class, l.number("how"));
     }
 
     private static void outside() {

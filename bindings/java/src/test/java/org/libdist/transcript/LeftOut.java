@@ -2,7 +2,14 @@
 
 package org.libdist.transcript;
 
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
+import org.libdist.Aggregation;
+import org.libdist.DeviceOrder;
+import org.libdist.PartitionKind;
+import org.libdist.ReduceOp;
+import org.libdist.Synchronization;
 
 /**
  * Calls that Java does not let a program make, or takes well. Each of them only fails in C, or names
@@ -16,6 +23,10 @@ final class LeftOut {
             "replica_scatter", "replica_update", "replica_variable", "split_to_logical_devices",
             "assign_to_logical_device", "replicate_to_logical_devices", "all_reduce", "all_reduce_value",
             "all_gather_value", "merge_call");
+
+    private static final Map<String, Class<? extends Enum<?>>> ENUMS = Map.of("op", ReduceOp.class, "aggregation",
+            Aggregation.class, "options.aggregation", Aggregation.class, "options.synchronization",
+            Synchronization.class, "device_order", DeviceOrder.class, "partition.kind", PartitionKind.class);
 
     private LeftOut() {}
 
@@ -52,14 +63,12 @@ final class LeftOut {
     }
 
     private static String number(Line line) {
-        String[] keys = {"op", "aggregation", "options.aggregation", "options.synchronization",
-                "device_order", "partition.kind"};
-        int[] first = {1, 0, 0, 0, 0, 0};
-        int[] last = {6, 3, 3, 3, 2, 2};
-        for (int i = 0; i < keys.length; i++) {
-            if (line.given.containsKey(keys[i])
-                    && (line.integer(keys[i]) < first[i] || line.integer(keys[i]) > last[i])) {
-                return keys[i];
+        for (Map.Entry<String, Class<? extends Enum<?>>> key : ENUMS.entrySet()) {
+            String name = key.getKey();
+            boolean isOption = name.contains("."); // whose default is 0
+            if (line.given.containsKey(name) && !(isOption && line.integer(name) == 0)
+                    && Stream.of(key.getValue().getEnumConstants()).noneMatch(one -> Codes.of(one) == line.integer(name))) {
+                return name;
             }
         }
         // A value that has no name is none of the enum's, or (an operator) none that TensorFlow has.

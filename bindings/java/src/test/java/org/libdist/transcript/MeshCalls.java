@@ -105,7 +105,7 @@ final class MeshCalls {
         Calls.object("device_assignment_build",
                 (p, l) -> DeviceAssignment.build(topology(p, l), ints(l, "computation_shape"),
                                 ints(l, "computation_stride"), l.number("num_replicas"),
-                                DeviceOrder.values()[l.number("device_order")]));
+                                Codes.get(DeviceOrder.class, l.number("device_order"))));
         Calls.object("device_assignment_create",
                 (p, l) -> l.number("num_replicas") == 0
                         ? DeviceAssignment.create(
@@ -136,7 +136,7 @@ final class MeshCalls {
     }
 
     private static Partition partition(Line l) {
-        PartitionKind kind = PartitionKind.values()[l.number("partition.kind")];
+        PartitionKind kind = Codes.get(PartitionKind.class, l.number("partition.kind"));
         int devices = l.number("partition.num_logical_devices");
         long[] shape = l.integers("partition.shape");
         Partition partition = kind == PartitionKind.SPLIT

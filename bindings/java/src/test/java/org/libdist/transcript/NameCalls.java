@@ -21,11 +21,10 @@ final class NameCalls {
         Calls.text("enum_name", (p, l) -> name(l.number("domain"), l.number("value")));
         Calls.number("enum_from_name", (p, l) -> number(l.number("domain"), l.text("name")));
         Calls.number("reduce_op_from_aggregation",
-                (p, l) -> ReduceOp.fromAggregation(Aggregation.values()[l.number("aggregation")]).ordinal()
-                        + 1);
+                (p, l) -> Codes.of(ReduceOp.fromAggregation(Codes.get(Aggregation.class, l.number("aggregation")))));
         all.put("communication_options_merge", (p, l, came) -> {
             CommunicationOptions merged = communication(l, "base.").merge(communication(l, "over."));
-            came.put("out.implementation", Integer.toString(merged.implementation().ordinal()));
+            came.put("out.implementation", Integer.toString(Codes.of(merged.implementation())));
             came.put("out.bytes_per_pack", Long.toString(merged.bytesPerPack()));
             came.put("out.timeout_ns", Long.toString(merged.timeout().map(Duration::toNanos).orElse(0L)));
             came.put("out.has_timeout", merged.timeout().isPresent() ? "1" : "0");
@@ -36,37 +35,34 @@ final class NameCalls {
     /** Of a value in a domain of C's: DIST_ENUM_.... */
     private static String name(int domain, int value) {
         return switch (domain) {
-            case 3, 4 -> ReduceOp.values()[value - 1].tfName();
-            case 6 -> Synchronization.values()[value].tfName();
-            case 7 -> Aggregation.values()[value].tfName();
-            case 8 -> Communication.values()[value].tfName();
-            case 9 -> (value == 5 ? CrossDeviceKind.HOST : CrossDeviceKind.values()[value]).tfName();
-            case 10 -> InputMode.values()[value].tfName();
-            case 11 -> ShardPolicy.values()[value + 1].tfName();
+            case 0x1903, 0x1904 -> Codes.get(ReduceOp.class, value).tfName();
+            case 0x1906 -> Codes.get(Synchronization.class, value).tfName();
+            case 0x1907 -> Codes.get(Aggregation.class, value).tfName();
+            case 0x1908 -> Codes.get(Communication.class, value).tfName();
+            case 0x1909 -> Codes.get(CrossDeviceKind.class, value).tfName();
+            case 0x190A -> Codes.get(InputMode.class, value).tfName();
+            case 0x190B -> Codes.get(ShardPolicy.class, value).tfName();
             default -> throw new IllegalArgumentException("no enum of domain " + domain);
         };
     }
 
     private static int number(int domain, String name) {
-        return switch (domain) {
-            case 4 -> ReduceOp.fromName(name).ordinal() + 1;
-            case 6 -> Synchronization.fromName(name).ordinal();
-            case 7 -> Aggregation.fromName(name).ordinal();
-            case 8 -> Communication.fromName(name).ordinal();
-            case 9 -> {
-                CrossDeviceKind kind = CrossDeviceKind.fromName(name);
-                yield kind == CrossDeviceKind.HOST ? 5 : kind.ordinal();
-            }
-            case 10 -> InputMode.fromName(name).ordinal();
-            case 11 -> ShardPolicy.fromName(name).ordinal() - 1;
+        return Codes.of(switch (domain) {
+            case 0x1904 -> ReduceOp.fromName(name);
+            case 0x1906 -> Synchronization.fromName(name);
+            case 0x1907 -> Aggregation.fromName(name);
+            case 0x1908 -> Communication.fromName(name);
+            case 0x1909 -> CrossDeviceKind.fromName(name);
+            case 0x190A -> InputMode.fromName(name);
+            case 0x190B -> ShardPolicy.fromName(name);
             default -> throw new IllegalArgumentException("no enum of domain " + domain);
-        };
+        });
     }
 
     private static CommunicationOptions communication(Line l, String prefix) {
         CommunicationOptions options =
                 CommunicationOptions.DEFAULT
-                        .implementation(Communication.values()[l.number(prefix + "implementation")])
+                        .implementation(Codes.get(Communication.class, l.number(prefix + "implementation")))
                         .bytesPerPack(l.integer(prefix + "bytes_per_pack"));
         long timeout = l.integer(prefix + "timeout_ns");
         boolean given = timeout != 0 || l.number(prefix + "has_timeout") != 0;

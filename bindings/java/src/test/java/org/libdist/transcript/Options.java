@@ -24,7 +24,7 @@ final class Options {
 
     static StrategyOptions strategy(Player player, Line line) {
         StrategyOptions options =
-                StrategyOptions.DEFAULT.kind(StrategyKind.values()[line.number("options.kind")])
+                StrategyOptions.DEFAULT.kind(Codes.get(StrategyKind.class, line.number("options.kind")))
                         .replicas(line.number("options.num_replicas"))
                         .timeout(Duration.ofNanos(line.integer("options.timeout_ns")));
         List<String> devices = line.items("options.devices");
@@ -52,8 +52,8 @@ final class Options {
 
     static VariableOptions variable(Line line) {
         VariableOptions options =
-                VariableOptions.DEFAULT.aggregation(Aggregation.values()[line.number("options.aggregation")])
-                        .synchronization(Synchronization.values()[line.number("options.synchronization")]);
+                VariableOptions.DEFAULT.aggregation(Codes.get(Aggregation.class, line.number("options.aggregation")))
+                        .synchronization(Codes.get(Synchronization.class, line.number("options.synchronization")));
         if (line.has("options.name")) {
             options = options.name(line.text("options.name"));
         }
@@ -66,13 +66,13 @@ final class Options {
                 DatasetOptions.DEFAULT.globalBatchSize(line.integer("options.global_batch_size"))
                         .dropRemainder(line.number("options.drop_remainder") != 0)
                         .prefetch(line.number("options.prefetch"))
-                        .shardPolicy(ShardPolicy.values()[line.number("options.shard_policy") + 1])
+                        .shardPolicy(Codes.get(ShardPolicy.class, line.number("options.shard_policy")))
                         .workers(line.number("options.num_workers"), line.number("options.worker_index"))
                         .workerBatches(line.number("options.worker_batches") != 0)
                         .asOneProcess(line.number("options.as_one_process") != 0)
                         .shardHint(line.number("options.shard_hint") != 0)
                         .interleave(line.number("options.interleave"))
-                        .replicationMode(InputMode.values()[line.number("options.replication_mode")])
+                        .replicationMode(Codes.get(InputMode.class, line.number("options.replication_mode")))
                         .seed(line.integer("options.seed"));
         if (line.number("options.shuffle") != 0) {
             options = options.shuffle(line.integer("options.seed"));
