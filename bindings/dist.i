@@ -184,7 +184,7 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_last_error_info;
 %ignore dist_error_info;
 %ignore dist_value_context;   /* Callbacks::value() */
-%ignore dist_update_place;    /* Callbacks::update_values() */
+%ignore dist_update_place;    /* Callbacks::update() */
 %ignore dist_rpc_context;     /* Callbacks::method() */
 %ignore dist_cross_device_functions; /* dist_cross_device_options.set_functions() */
 %ignore dist_cross_device_functions_init;

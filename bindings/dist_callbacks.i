@@ -18,10 +18,9 @@ struct Callbacks {
 #endif
   virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
   virtual int64_t merge(int64_t token, int64_t strategy, int64_t args, int64_t kwargs) = 0;
-  virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
   /* copy: the address of a dist_tensor, for tensor_at(); 0 where there is none */
-  virtual int64_t update_values(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
-                                int64_t kwargs) = 0;
+  virtual int64_t update(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
+                         int64_t kwargs) = 0;
   virtual int64_t source(int64_t token, int64_t index) = 0;
   virtual int64_t file_source(int64_t token, int64_t file, const char *name, int64_t index) = 0;
   virtual int64_t dataset(int64_t token, int32_t num_pipelines, int32_t pipeline, int32_t num_replicas) = 0;
@@ -106,12 +105,9 @@ static dist_status on_values(dist_replica *replica, dist_value *args, dist_value
 static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args), number(kwargs)), out);
 }
-static dist_status on_update(dist_strategy *, dist_tensor *copy, dist_value *args, void *token) {
-  return call(callbacks, &Callbacks::update, number(token), number(copy), number(args));
-}
-static dist_status on_update_values(dist_strategy *, const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                                    dist_value **out, void *token) {
-  return hand_over(call(callbacks, &Callbacks::update_values, number(token), place->replica, place->device,
+static dist_status on_update(dist_strategy *, const dist_update_place *place, dist_value *args, dist_value *kwargs,
+                             dist_value **out, void *token) {
+  return hand_over(call(callbacks, &Callbacks::update, number(token), place->replica, place->device,
                         number(place->copy), number(args), number(kwargs)),
                    out);
 }
@@ -218,7 +214,6 @@ static void run_task(int64_t task, int64_t task_data) {
 %dist_function(dist_values_fn, on_values)
 %dist_function(dist_merge_fn, on_merge)
 %dist_function(dist_update_fn, on_update)
-%dist_function(dist_update_values_fn, on_update_values)
 %dist_function(dist_dataset_fn, on_dataset)
 %dist_function(dist_dataset_reduce_fn, on_dataset_reduce)
 %dist_function(dist_value_fn, on_value)

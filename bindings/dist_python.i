@@ -32,13 +32,12 @@ static dist_status dist_swig_escaped() {
 }
 %enddef
 %dist_net(dist_swig_escaped(), replica)
-%dist_net(dist_swig_escaped(), update)
 %dist_net(dist_swig_escaped(), reduce_components)
 %dist_net(dist_swig_escaped(), broadcast_copies)
 %dist_net(dist_swig_escaped(), gather_components)
 %dist_net(-dist_swig_escaped(), values)
 %dist_net(-dist_swig_escaped(), merge)
-%dist_net(-dist_swig_escaped(), update_values)
+%dist_net(-dist_swig_escaped(), update)
 %dist_net(-dist_swig_escaped(), source)
 %dist_net(-dist_swig_escaped(), file_source)
 %dist_net(-dist_swig_escaped(), dataset)

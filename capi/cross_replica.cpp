@@ -13,10 +13,9 @@
 #include "core/cross_replica/gather.hpp"
 #include "core/cross_replica/local_results.hpp"
 #include "core/cross_replica/reduce.hpp"
-#include "core/cross_replica/update.hpp"
 #include "core/strategy/between_runs.hpp"
 #include "core/strategy/destination_device.hpp"
-#include "core/strategy/update_values.hpp"
+#include "core/strategy/update.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -134,25 +133,11 @@ struct HostUpdate {
   dist_strategy* strategy;
   dist_update_fn function;
   void* user_data;
-  const ReplicaPool* turn;  // the caller's; the function may be called on other threads
 };
 
-dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
+dist_status call_update(const UpdatePlace& place, Value* args, Value* kwargs, Value** out_result,
+                        const void* context) {
   const auto& host = *static_cast<const HostUpdate*>(context);
-  const InTurnOf turn(host.turn);
-  return guarded("the update function",
-                 [&] { return host.function(host.strategy, copy, wrap(args), host.user_data); });
-}
-
-struct HostUpdateValues {
-  dist_strategy* strategy;
-  dist_update_values_fn function;
-  void* user_data;
-};
-
-dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwargs, Value** out_result,
-                               const void* context) {
-  const auto& host = *static_cast<const HostUpdateValues*>(context);
   const dist_update_place given{sizeof given, number(place.replica), place.device, place.copy};
   dist_value* result = nullptr;
   const dist_status status = guarded("the update function", [&] {
@@ -162,10 +147,10 @@ dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwa
   return status;
 }
 
-// The common arguments of all three forms of an update with values.
+// The common arguments of all three forms of an update.
 struct GivenUpdate {
-  dist_update_values_fn function;
-  HostUpdateValues host;
+  dist_update_fn function;
+  HostUpdate host;
   dist_value* args;
   dist_value* kwargs;
   const dist_update_options* options;
@@ -176,10 +161,13 @@ Status read_update(const GivenUpdate& given, const char* call, UpdateCall* out) 
   dist_update_options known;
   DIST_TRY(read_options(given.options, &known, "dist_update_options"));
   DIST_TRY(require_flag(known.ungrouped, "dist_update_options.ungrouped"));
-  out->fn = {call_update_values, &given.host, reinterpret_cast<const void*>(given.function)};
+  DIST_TRY(require_flag(known.parallel, "dist_update_options.parallel"));
+  DIST_TRY(require_zero(known.reserved, "dist_update_options.reserved"));
+  out->fn = {call_update, &given.host, reinterpret_cast<const void*>(given.function)};
   out->args = unwrap(given.args);
   out->kwargs = unwrap(given.kwargs);
   out->ungrouped = known.ungrouped != 0;
+  out->parallel = known.parallel != 0;
   return kOk;
 }
 
@@ -189,45 +177,31 @@ void give(ValueRef result, dist_value** out_result) noexcept {
 
 }  // namespace
 
-dist_status dist_update(dist_strategy* strategy, dist_variable* variable, dist_update_fn fn, void* user_data,
-                        dist_value* args) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_update", "strategy"));
-    DIST_TRY(require(variable, "dist_update", "variable"));
-    if (fn == nullptr) return invalid_argument("dist_update(): fn is NULL");
-    DIST_TRY(unwrap(strategy).check_cross_replica("dist_update"));
-    BetweenRuns turn;
-    DIST_TRY(turn.begin(unwrap(strategy), "dist_update"));
-    const HostUpdate host{strategy, fn, user_data, current().turn};
-    return update(unwrap(strategy).cross_replica(), *unwrap(variable), {call_update, &host}, unwrap(args));
-  });
-}
-
 void dist_update_options_init(dist_update_options* options, uint32_t struct_size_bytes) {
   init_options(options, struct_size_bytes);
 }
 
-dist_status dist_update_values(dist_strategy* strategy, dist_variable* variable, dist_update_values_fn fn,
-                               void* user_data, dist_value* args, dist_value* kwargs,
-                               const dist_update_options* options, dist_value** out_result) {
+dist_status dist_update(dist_strategy* strategy, dist_variable* variable, dist_update_fn fn, void* user_data,
+                        dist_value* args, dist_value* kwargs, const dist_update_options* options,
+                        dist_value** out_result) {
   return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_update_values", "strategy"));
-    DIST_TRY(require(variable, "dist_update_values", "variable"));
+    DIST_TRY(require(strategy, "dist_update", "strategy"));
+    DIST_TRY(require(variable, "dist_update", "variable"));
     const GivenUpdate given{fn, {strategy, fn, user_data}, args, kwargs, options};
     UpdateCall call;
-    DIST_TRY(read_update(given, "dist_update_values", &call));
+    DIST_TRY(read_update(given, "dist_update", &call));
     call.variable = unwrap(variable);
-    DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_values"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_update"));
     BetweenRuns turn;
-    DIST_TRY(turn.begin(unwrap(strategy), "dist_update_values"));
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_update"));
     ValueRef result;
-    DIST_TRY(update_values(unwrap(strategy), call, &result));
+    DIST_TRY(update(unwrap(strategy), call, &result));
     give(std::move(result), out_result);
     return kOk;
   });
 }
 
-dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_values_fn fn, void* user_data,
+dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_fn fn, void* user_data,
                                  dist_value* args, dist_value* kwargs, const dist_update_options* options,
                                  dist_value** out_result) {
   return guard([&]() -> Status {
@@ -235,17 +209,21 @@ dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_values_fn 
     const GivenUpdate given{fn, {strategy, fn, user_data}, args, kwargs, options};
     UpdateCall call;
     DIST_TRY(read_update(given, "dist_update_non_slot", &call));
+    if (call.parallel)
+      return invalid_argument(
+          "dist_update_non_slot(): options->parallel is 1, but the calls are one after another: leave it at "
+          "0");
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_non_slot"));
     BetweenRuns turn;
     DIST_TRY(turn.begin(unwrap(strategy), "dist_update_non_slot"));
     ValueRef result;
-    DIST_TRY(update_values(unwrap(strategy), call, &result));
+    DIST_TRY(update(unwrap(strategy), call, &result));
     give(std::move(result), out_result);
     return kOk;
   });
 }
 
-dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, dist_update_values_fn fn,
+dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, dist_update_fn fn,
                                 void* user_data, dist_value* args, dist_value* kwargs,
                                 const dist_update_options* options, dist_value** out_result) {
   return guard([&]() -> Status {
@@ -258,7 +236,7 @@ dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, 
     Replica& self = unwrap(replica);
     DIST_TRY(self.check_whole("dist_replica_update"));
     ValueRef result;
-    DIST_TRY(replica_update_values(self, *self.pool().owner(), call, &result));
+    DIST_TRY(replica_update(self, *self.pool().owner(), call, &result));
     give(std::move(result), out_result);
     return kOk;
   });

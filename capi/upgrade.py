@@ -12,6 +12,7 @@ The script
     dist_worker_options, for options that a function declares or has as a parameter that is no pointer;
   - makes a dist_request of each dist_work, in files that submit requests or items and start no asynchronous collectives;
   - gives merge functions the parameter kwargs, and dist_merge_call() a NULL for it;
+  - gives the functions of dist_update() the parameters of those of dist_update_values(), which is now dist_update() too;
   - passes out_work of dist_collective_options and out_norm of dist_apply_options as the last argument of the calls;
   - replaces the timeout 0 of dist_work_wait(), dist_work_wait_any() and dist_coordinator_join() by DIST_NO_TIMEOUT;
   - moves user_data to the last place in allocators and log functions, adds the strategy as the first parameter of
@@ -85,6 +86,9 @@ CALLBACK = re.compile(
     rf"|dist_tensor ?\* ?\w*, dist_value ?\* ?\w*,\s*{DATA}"
     r"|const dist_update_place ?\* ?\w*,\s*dist_value ?\* ?\w*,\s*dist_value ?\* ?\w*,\s*dist_value ?\*\* ?\w*,"
     rf"\s*{DATA}))"
+)
+UPDATE = re.compile(
+    r"\((dist_strategy ?\* ?\w*), dist_tensor ?\* ?(\w*), (dist_value ?\* ?\w*),(\s*void ?\* ?\w*)\)((?: -> dist_status)? \{)?"
 )
 ALLOCATOR = re.compile(r"(\(?dist_allocator\)?(?: \w+ =)? ?)\{([^,{}]+), ([^,{}]+), ([^,{}]+)\}")
 
@@ -188,6 +192,24 @@ def with_named_arguments(text, cxx):
     return text
 
 
+def with_places(text, cxx):
+    """Gives update functions the copy's place, named arguments and a result, and dist_update() NULL for what is new."""
+
+    def parameters(match):
+        strategy, copy, args, data, body = match.groups(default="")
+        place, kwargs, result = ("place" if copy else "", "", "") if cxx else ("place", "kwargs", "out_result")
+        head = f"({strategy}, const dist_update_place *{place}, {args}, dist_value *{kwargs}, dist_value **{result},{data})"
+        return head + body + (f"\n  dist_tensor *{copy} = place->copy;" if copy and body else "")
+
+    text = UPDATE.sub(parameters, text)
+    for call in reversed(list(re.finditer(r"\bdist_update\(", text))):
+        places = list(arguments(text, call.end()))
+        if len(places) == 5:
+            at = places[4][1]
+            text = text[:at] + (", nullptr" if cxx else ", NULL") * 3 + text[at:]
+    return text
+
+
 def with_parts(text, cxx):
     """Moves the fields of strategy options into the structs of their subjects."""
     at = 0
@@ -267,7 +289,7 @@ def upgraded(text, changed, homes, cxx):
     if allocators:
         text = ALLOCATOR.sub(r"\1{\3, \4, \2}", FREE.sub(r"(void *\2, \3, \4, void *\1)", text))
     text = with_named_arguments(with_outputs(with_no_timeout(text), cxx), cxx)
-    return with_headers(with_parts(with_strategies(text, cxx), cxx), homes, cxx)
+    return with_headers(with_parts(with_places(with_strategies(text, cxx), cxx), cxx), homes, cxx)
 
 
 def undecided(text):

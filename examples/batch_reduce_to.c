@@ -21,8 +21,10 @@
 #include <stdlib.h>
 
 // Does var.assign(value) on one copy of the variable.
-static dist_status assign(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
-  (void)strategy;
+static dist_status assign(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                          dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy, (void)kwargs, (void)out_result;
+  dist_tensor *copy = place->copy;
   (void)user_data;
   dist_tensor value;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &value);
@@ -43,7 +45,7 @@ static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *
   dist_status status =
       dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &value, &destination, 1, NULL, &reduced);
   if (!status) status = dist_value_create_list(strategy, &reduced, 1, &update_args);
-  if (!status) status = dist_update(strategy, variable, assign, NULL, update_args);
+  if (!status) status = dist_update(strategy, variable, assign, NULL, update_args, NULL, NULL, NULL);
   dist_value_release(update_args);
   dist_value_release(reduced);
   return status;

@@ -114,7 +114,7 @@ func (p *player) updateValues(call *line) dist.UpdateValuesFunc {
 				p.changes(l, place.Copy, args)
 		})
 		if l == nil {
-			p.fault(call, "update_values: %v", errNoLine)
+			p.fault(call, "update: %v", errNoLine)
 			return nil, errNoLine
 		}
 		p.given(l, "args", args)

@@ -246,10 +246,10 @@ var reduceCalls = map[string]func(p *player, l *line, a *answer) error{
 	"cross_device_broadcast": func(p *player, l *line, a *answer) error {
 		return a.made(p.crossDevice(l).Broadcast(p.theValue(l, "value"), p.destination(l, "destination")))
 	},
-	"update": func(p *player, l *line, _ *answer) error {
-		return p.strategy(l).Update(p.variable(l), p.update(l), p.theValue(l, "args"))
-	},
-	"update_values": func(p *player, l *line, a *answer) error {
+	"update": func(p *player, l *line, a *answer) error {
+		if l.given.int("options.parallel") != 0 {
+			return a.made(nil, p.strategy(l).Update(p.variable(l), p.update(l), p.theValue(l, "args")))
+		}
 		return a.made(p.strategy(l).UpdateValues(p.variable(l), p.updateValues(l), p.theValue(l, "args"), p.updateOptions(l)))
 	},
 	"replica_update": func(p *player, l *line, a *answer) error {

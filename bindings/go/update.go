@@ -29,29 +29,13 @@ type UpdateOptions struct {
 }
 
 type updateCall struct {
-	failures
-	fn UpdateFunc
-}
-
-type updateValuesCall struct {
 	*failures
 	fn UpdateValuesFunc
 }
 
-// Update is called by libdist for Strategy.Update.
-func (callbacks) Update(token, copy, args int64) int {
+// Update is called by libdist for each copy.
+func (callbacks) Update(token int64, replica int, device string, copy, args, kwargs int64) int64 {
 	c := registered[*updateCall](token)
-	return c.lend(func(owner *object) error {
-		given := lend(args)
-		defer given.Close()
-		return c.fn(tensorAt(copy, 0, owner), given)
-	})
-}
-
-// Update_values is called by libdist for Strategy.UpdateValues and the other functions with an
-// UpdateValuesFunc.
-func (callbacks) Update_values(token int64, replica int, device string, copy, args, kwargs int64) int64 {
-	c := registered[*updateValuesCall](token)
 	return c.makes(func() (*Value, error) {
 		place := UpdatePlace{Replica: replica, Device: device}
 		owner := &object{}
@@ -71,14 +55,16 @@ func (callbacks) Update_values(token int64, replica int, device string, copy, ar
 func (s *Strategy) Update(v *Variable, fn UpdateFunc, args *Value) error {
 	var u uses
 	defer u.end()
-	strategy, variable, handle := u.busy(s), u.variable(v), u.value(args)
-	if u.err != nil {
-		return u.err
+	strategy, variable := u.busy(s), u.variable(v)
+	var each UpdateValuesFunc
+	if fn != nil {
+		each = func(place UpdatePlace, args, _ *Value) (*Value, error) { return nil, fn(place.Copy, args) }
 	}
-	c := &updateCall{fn: fn}
-	token := registerIf(fn != nil, c)
-	defer forget(token)
-	return c.own(cdist.Dist_update(strategy, variable, token, handle))
+	_, err := u.update(&failures{}, each, args, nil, func(token, args, kwargs int64, o cdist.Dist_update_options, out *int64) error {
+		o.SetParallel(1)
+		return cdist.Dist_update(strategy, variable, token, args, kwargs, o, out)
+	})
+	return err
 }
 
 // UpdateValues calls fn, with named arguments and a result, on every copy of a variable, one after another on
@@ -90,7 +76,7 @@ func (s *Strategy) UpdateValues(v *Variable, fn UpdateValuesFunc, args *Value, o
 	strategy, variable := u.busy(s), u.variable(v)
 	return u.update(&failures{}, fn, args, options,
 		func(token, args, kwargs int64, o cdist.Dist_update_options, out *int64) error {
-			return cdist.Dist_update_values(strategy, variable, token, args, kwargs, o, out)
+			return cdist.Dist_update(strategy, variable, token, args, kwargs, o, out)
 		})
 }
 
@@ -134,7 +120,7 @@ func (u *uses) update(shared *failures, fn UpdateValuesFunc, args *Value, option
 	native := cdist.NewDist_update_options()
 	defer cdist.DeleteDist_update_options(native)
 	native.SetUngrouped(intOf(options.Ungrouped))
-	c := &updateValuesCall{shared, fn}
+	c := &updateCall{shared, fn}
 	token := registerIf(fn != nil, c)
 	defer forget(token)
 	var out int64

@@ -157,7 +157,6 @@ var functionWords = map[string]string{
 	"dist_cross_device_broadcast":                "CrossDevice.Broadcast",
 	"dist_cross_device_gather":                   "CrossDevice.Gather",
 	"dist_update":                                "Strategy.Update",
-	"dist_update_values":                         "Strategy.UpdateValues",
 	"dist_update_non_slot":                       "Strategy.UpdateNonSlot",
 	"dist_replica_update":                        "Replica.Update",
 	"dist_value_container":                       "Value.Container",

@@ -137,26 +137,6 @@ DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy
 DIST_API DIST_NODISCARD dist_status dist_gather(dist_strategy *strategy, dist_value *value, int32_t axis,
                                                 dist_value **out_value);
 
-/** Changes one copy of a variable. `args` is a list of this copy's components; it is borrowed, and may be NULL. */
-typedef dist_status (*dist_update_fn)(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
-                                      void *user_data);
-
-/**
- * Calls `fn` on every copy of a variable with that replica's components of `args`. Several calls can run at the same
- * time.
- *
- *     every replica r:   fn(copy[r], component(args, r), user_data)
- *
- * Context  Strategy, concurrent; also inside a merge function. fn may read variables but must not start a run.
- * Blocks   While a run is in progress, then until all calls have returned.
- * Owns     args (a list, a tuple, or NULL) is borrowed.
- * Errors   INVALID_ARGUMENT     an argument is NULL, or args is neither a list nor a tuple.
- *          FAILED_PRECONDITION  called inside a replica function.
- *          any                  the status that fn returned for the lowest replica that failed.
- */
-DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_variable *variable,
-                                                dist_update_fn fn, void *user_data, dist_value *args);
-
 /** Describes the copy for which an update function is called. */
 typedef struct dist_update_place {
   uint32_t struct_size;
@@ -167,15 +147,14 @@ typedef struct dist_update_place {
 } dist_update_place;
 
 /**
- * Changes one copy of a variable, with named arguments and a result.
+ * Changes one copy of a variable.
  *
- * It is called in the cross-replica context, in the strategy's scope, and may reduce and start runs. args and kwargs
- * hold this copy's components and are borrowed. *out_result is NULL before the call; libdist takes over the reference
- * that the function stores there.
+ * It is called in the cross-replica context, in the strategy's scope. args and kwargs hold this copy's components and are
+ * borrowed. *out_result is NULL before the call; libdist takes over the reference that the function stores there.
  */
-typedef dist_status (*dist_update_values_fn)(dist_strategy *strategy, const dist_update_place *place,
-                                             dist_value *args, dist_value *kwargs, dist_value **out_result,
-                                             void *user_data);
+typedef dist_status (*dist_update_fn)(dist_strategy *strategy, const dist_update_place *place,
+                                      dist_value *args, dist_value *kwargs, dist_value **out_result,
+                                      void *user_data);
 
 /** Options of the update functions. */
 typedef struct dist_update_options {
@@ -183,23 +162,70 @@ typedef struct dist_update_options {
   /* 1 = each leaf of the result is a tuple of the results of all calls, or a single result if all calls returned
    * the same object */
   int32_t ungrouped;
+  /* 1 = if the variable is large, calls for several copies run at the same time, on oneTBB's threads; fn must then neither
+   * reduce nor start a run. 0 = one call after another, on this thread */
+  int32_t parallel;
+  int32_t reserved; /* must be 0 */
 } dist_update_options;
 #define DIST_UPDATE_OPTIONS_INIT \
-  { sizeof(dist_update_options), 0 }
+  { sizeof(dist_update_options), 0, 0, 0 }
+
+/** Initializes update options to their defaults; see dist_strategy_options_init(). */
+DIST_API void dist_update_options_init(dist_update_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Calls `fn` for every copy of a variable, with that copy's components of the arguments. The calls are one after another
+ * on the calling thread, and fn may reduce and start runs, unless options->parallel is 1.
+ *
+ *     for c in 0 .. copies-1:   result[c] = fn(copy[c], component(args, c), component(kwargs, c))
+ *     *out_result = merge(result[0], ..., result[copies-1]), mirrored if they differ
+ *
+ * Context  Strategy, serialized for a variable; also inside a merge function. Inside replicas, use
+ *          dist_replica_update().
+ * Blocks   While a run is in progress, then until all calls have returned.
+ * Owns     args (a list or tuple, or NULL) and kwargs (a dictionary, or NULL) are borrowed. The caller owns *out_result
+ *          and releases it with dist_value_release(); it is NULL if no call returned a result. out_result may be NULL
+ *          to discard the results.
+ * Errors   INVALID_ARGUMENT     an argument is NULL; args or kwargs have another kind; the variable was created outside
+ *                               the mirrored strategy, which then has no copies of it; the results differ in structure.
+ *          FAILED_PRECONDITION  called inside a replica function; a variable of another strategy.
+ *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          any                  the status that fn returned; the first failure ends the update. With options->parallel, all
+ *                               calls are made, and the lowest copy that failed decides.
+ */
+DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_variable *variable,
+                                                dist_update_fn fn, void *user_data, dist_value *args,
+                                                dist_value *kwargs, const dist_update_options *options,
+                                                dist_value **out_result);
+
+/**
+ * Calls a function once for each device that has variables. The arguments and the result are those of dist_update(), but
+ * there is no variable, place->copy is NULL, and options->parallel must be 0.
+ *
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   Until all calls have returned.
+ * Owns     Like dist_update().
+ * Errors   Like dist_update().
+ */
+DIST_API DIST_NODISCARD dist_status dist_update_non_slot(dist_strategy *strategy, dist_update_fn fn,
+                                                         void *user_data, dist_value *args,
+                                                         dist_value *kwargs,
+                                                         const dist_update_options *options,
+                                                         dist_value **out_result);
 
 /**
  * Updates a variable from inside replicas: all replicas call this together, as with dist_merge_call(). Their arguments
- * are merged, and replica 0's function is called like in dist_update_values(). *out_result is this replica's component
- * of the result.
+ * are merged, and replica 0's function is called like in dist_update(). *out_result is this replica's component of the
+ * result.
  *
  * Context  Replica. Collective.
  * Blocks   Like dist_merge_call().
- * Owns     Like dist_update_values().
- * Errors   Like dist_merge_call() and dist_update_values().
+ * Owns     Like dist_update().
+ * Errors   Like dist_merge_call() and dist_update().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_update(dist_replica *replica, dist_variable *variable,
-                                                        dist_update_values_fn fn, void *user_data,
-                                                        dist_value *args, dist_value *kwargs,
+                                                        dist_update_fn fn, void *user_data, dist_value *args,
+                                                        dist_value *kwargs,
                                                         const dist_update_options *options,
                                                         dist_value **out_result);
 
@@ -243,49 +269,6 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, d
 DIST_API DIST_NODISCARD dist_status dist_destination_device(dist_strategy *strategy,
                                                             const dist_destination *destination,
                                                             char *out_name, size_t size_bytes);
-
-/** Initializes update options to their defaults; see dist_strategy_options_init(). */
-DIST_API void dist_update_options_init(dist_update_options *options, uint32_t struct_size_bytes);
-
-/**
- * Calls a function with named arguments and a result on every copy of a variable, one after another on the calling
- * thread.
- *
- *     for c in 0 .. copies-1:   result[c] = fn(copy[c], component(args, c), component(kwargs, c))
- *     *out_result = merge(result[0], ..., result[copies-1]), mirrored if they differ
- *
- * Context  Strategy, serialized for a variable; also inside a merge function. Inside replicas, use
- *          dist_replica_update().
- * Blocks   Until all calls have returned.
- * Owns     args (a list or tuple, or NULL) and kwargs (a dictionary, or NULL) are borrowed. The caller owns *out_result
- *          and releases it with dist_value_release(); it is NULL if no call returned a result. out_result may be NULL
- *          to discard the results.
- * Errors   INVALID_ARGUMENT     an argument is NULL; args or kwargs have another kind; the variable was created outside
- *                               the mirrored strategy, which then has no copies of it; the results differ in structure.
- *          FAILED_PRECONDITION  called inside a replica function; a variable of another strategy.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
- *          any                  the status that fn returned; the first failure ends the update.
- */
-DIST_API DIST_NODISCARD dist_status dist_update_values(dist_strategy *strategy, dist_variable *variable,
-                                                       dist_update_values_fn fn, void *user_data,
-                                                       dist_value *args, dist_value *kwargs,
-                                                       const dist_update_options *options,
-                                                       dist_value **out_result);
-
-/**
- * Calls a function once for each device that has variables. The arguments and the result are those of
- * dist_update_values(), but there is no variable, and place->copy is NULL.
- *
- * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   Until all calls have returned.
- * Owns     Like dist_update_values().
- * Errors   Like dist_update_values().
- */
-DIST_API DIST_NODISCARD dist_status dist_update_non_slot(dist_strategy *strategy, dist_update_values_fn fn,
-                                                         void *user_data, dist_value *args,
-                                                         dist_value *kwargs,
-                                                         const dist_update_options *options,
-                                                         dist_value **out_result);
 
 /**
  * Returns the operator that reduces a variable with this aggregation (DIST_AGGREGATION_...).

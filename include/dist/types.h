@@ -44,8 +44,8 @@
  * for that; earlier C gets one more constant, which is not a value.
  *
  * 0 is not a value of an enum type, except that DIST_COLLECTIVE_NONE is 0. A field of an option struct accepts 0 and
- * then has the default, which its comment states; a parameter of a function does not accept 0. No two types share a
- * value, except with dist_dtype and dist_status, so that libdist refuses swapped arguments.
+ * then has the default, which its comment states; a parameter of a function does not accept 0. Apart from
+ * dist_dtype and dist_status, no two types share a value, so libdist refuses swapped arguments.
  */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
 #define DIST_INT32 : int32_t

@@ -33,6 +33,12 @@ typedef struct dist_s {
   void (*call)(void *user_data, int64_t at);
 } dist_s;
 enum { ONE = 1, TWO, SEVEN = 7 /* seven */ };
+typedef enum colour DIST_INT32 {
+  RED = 0x101, /* not blue */
+  /* not red */
+  BLUE = 0x102,
+  DIST_FORCE_INT32(COLOUR)
+} colour;
 #define TEXT(a) a + \\
   1
 """
@@ -98,6 +104,11 @@ def check_headers(api, compiler):
     functions = len(re.findall(r"^DIST_API\b", text, re.MULTILINE))
     assert len(found["functions"]) == functions, f"{len(found['functions'])} of {functions} functions"
     assert all(one["comment"] for one in found["functions"])
+    owners = {}
+    for enum in found["enums"]:
+        for constant in enum["constants"] if enum["name"] not in (None, "dist_dtype") else []:
+            owner = owners.setdefault(constant["value"] or constant["name"], enum["name"])
+            assert owner == enum["name"], f"{constant['name']} is a value of {owner} too"
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "all.c")
         program.write_text("\n".join(as_c(found)) + "\n", encoding="utf-8")
@@ -122,6 +133,9 @@ def check_snippets(api):
         assert [one["name"] for one in call["function"]["parameters"]] == ["user_data", "at"]
         assert [(one["name"], one["value"]) for one in found["enums"][0]["constants"]] == [
             ("ONE", 1), ("TWO", 2), ("SEVEN", 7)]
+        named = found["enums"][1]
+        assert (named["name"], [one["value"] for one in named["constants"]]) == ("colour", [0x101, 0x102]), named
+        assert [one["comment"]["text"] for one in named["constants"]] == ["not blue", "not red"], named
         assert found["macros"][0]["parameters"] == ["a"] and found["macros"][0]["text"] == "a + 1"
         assert not any(one["experimental"] for kind in found.values() for one in kind)
         # A header in the folder experimental is experimental; the header that it includes is not.

@@ -10,7 +10,6 @@
 #include "core/cross_replica/gather.hpp"
 #include "core/cross_replica/local_results.hpp"
 #include "core/cross_replica/reduce.hpp"
-#include "core/cross_replica/update.hpp"
 #include "core/value/dlpack.hpp"
 #include "tests/unit/counting_memory.hpp"
 
@@ -169,15 +168,9 @@ void gathering(void**) {
   });
 }
 
-dist_status touch(dist_tensor* copy, Value*, const void*) {
-  static_cast<float*>(copy->data)[0] += 1;
-  return DIST_OK;
-}
-
 void changing_variables(void**) {
   Fixture f;
   const ValueRef value = f.spread(DIST_F32, {4});
-  const ValueRef args = f.of(DIST_VALUE_LIST, {value, f.spread(DIST_I32, {})});
   const VariableHome home{DIST_STRATEGY_MIRRORED,
                           make_counted<ReplicaNumbers>(f.memory(), ReplicaCount(kReplicas))};
   VariableOptions options;
@@ -189,7 +182,6 @@ void changing_variables(void**) {
   });
   Ref<Variable> variable;
   assert_true(Variable::create(f.memory(), home, options, value->items()[0]->tensor(), &variable).ok());
-  f.refuse_each([&] { return update(f.context(), *variable, {touch, nullptr}, args.get()); });
   f.refuse_each([&] { return assign(f.context(), *variable, DIST_ASSIGN_ADD, *value); });
   f.refuse_each([&] { return merged_assign(f.context(), *variable, DIST_ASSIGN, *value); });
   options.synchronization = DIST_SYNCHRONIZATION_ON_READ;

@@ -164,11 +164,8 @@ class _Callbacks(_cdist.Callbacks):
     def merge(self, token: int, strategy: int, args: int, kwargs: int) -> int:
         return int(_targets[token].on_merge(strategy, args, kwargs))
 
-    def update(self, token: int, copy: int, args: int) -> int:
-        return int(_targets[token].on_update(copy, args))
-
-    def update_values(self, token: int, replica: int, device: str, copy: int, args: int, kwargs: int) -> int:
-        return int(_targets[token].on_update_values(replica, device, copy, args, kwargs))
+    def update(self, token: int, replica: int, device: str, copy: int, args: int, kwargs: int) -> int:
+        return int(_targets[token].on_update(replica, device, copy, args, kwargs))
 
     def source(self, token: int, index: int) -> int:
         return int(_targets[token].on_source(index))

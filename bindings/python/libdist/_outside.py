@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
 from ._interrupt import Watch
-from ._updates import UpdateFn, update_values
+from ._updates import UpdateFn, update
 from .communication import CommunicationOptions
 from .constants import StrategyKind
 from .names import op_number
@@ -300,15 +300,15 @@ class Outside:
         place.copy is the copy, to be changed in place. group=False: each leaf of the result is a tuple of what the
         calls gave.
         """
-        native = (_cdist.dist_update_values, self._native("Strategy.update_values"), variable._native())
-        return update_values(self._self(), variable, native, fn, args, kwargs, group)
+        native = (_cdist.dist_update, self._native("Strategy.update_values"), variable._native())
+        return update(self._self(), variable, native, fn, args, kwargs, group)
 
     def update_non_slot(
         self, fn: UpdateFn, args: Any = (), kwargs: Optional[dict[str, Any]] = None, *, group: bool = True
     ) -> Any:
         """As update_values(), of what is no variable: once for each device that variables are on."""
         native = (_cdist.dist_update_non_slot, self._native("Strategy.update_non_slot"))
-        return update_values(self._self(), None, native, fn, args, kwargs, group)
+        return update(self._self(), None, native, fn, args, kwargs, group)
 
     def variable_created_in_scope(self, variable: Any) -> bool:
         """Whether this strategy made a variable, or the variable that a copy is of."""

@@ -32,25 +32,7 @@ UpdateFn = Callable[..., Any]
 
 
 class Update:
-    """The function of Strategy.update(): fn(copy, *args), for several copies at the same time."""
-
-    def __init__(self, fn: Callable[..., None], owner: Any) -> None:
-        self.fn = fn
-        self.context = Context()
-        self.owner = owner
-        self.failures = _calls.Failures()
-
-    def on_update(self, copy: int, args: int) -> int:
-        try:
-            array = _tensors.view_at(copy, 0, self.owner, writable=True)
-            self.context.call(self.fn, array, *(values.borrowed(args) or ()))
-            return 0
-        except BaseException as error:
-            return self.failures.add(error)
-
-
-class UpdateValues:
-    """The function of update_values() and its like."""
+    """An update function."""
 
     def __init__(self, fn: UpdateFn, strategy: int, owner: Any) -> None:
         self.fn = fn
@@ -60,7 +42,7 @@ class UpdateValues:
         self.seen = values.Seen()
         self.failures = _calls.Failures()
 
-    def on_update_values(self, replica: int, device: str, copy: int, args: int, kwargs: int) -> int:
+    def on_update(self, replica: int, device: str, copy: int, args: int, kwargs: int) -> int:
         try:
             array = _tensors.view_at(copy, 0, self.owner, writable=True) if copy else None
             positional = values.borrowed(args, self.seen) or ()
@@ -71,7 +53,7 @@ class UpdateValues:
             return -self.failures.add(error)
 
 
-def update_values(
+def update(
     strategy: Strategy,
     variable: Optional[Variable],
     native: tuple[Any, ...],
@@ -80,16 +62,16 @@ def update_values(
     kwargs: Optional[dict[str, Any]],
     group: bool,
     seen: Optional[values.Seen] = None,
+    parallel: bool = False,
 ) -> Any:
     """One call of native[0] with native[1:] and what belongs to the function."""
     handle = strategy._handle
     given = values.arguments(handle, args, seen)
     named = values.make(handle, kwargs, seen) if kwargs is not None else None
-    options = None
-    if not group:
-        options = _cdist.dist_update_options()
-        options.ungrouped = 1
-    target = UpdateValues(fn, handle, variable._as_value() if variable is not None else None)
+    options = _cdist.dist_update_options()
+    options.ungrouped = 0 if group else 1
+    options.parallel = 1 if parallel else 0
+    target = Update(fn, handle, variable._as_value() if variable is not None else None)
     token = _calls.keep(target)
     try:
         arguments = (token, values.handle_of(given), values.handle_of(named), options)

@@ -13,7 +13,7 @@ from ._context import Context
 from ._devices import Devices
 from ._native import Native
 from ._options import nanoseconds, native_options
-from ._updates import UpdateFn, update_values
+from ._updates import UpdateFn, update
 from .constants import Apply, Assign, DType
 from .errors import FailedPrecondition
 from .names import op_number
@@ -340,7 +340,7 @@ class Replica(Native, Collectives[Any], Devices):
         """Strategy.update_values() from inside: all replicas meet, and replica 0's function is used."""
         self._check("Replica.update")
         native = (_cdist.dist_replica_update, self._handle, variable._native())
-        return update_values(self.strategy, variable, native, fn, args, kwargs, group, self._seen())
+        return update(self.strategy, variable, native, fn, args, kwargs, group, self._seen())
 
     # ---- inside --------------------------------------------------------------------------------------------
 

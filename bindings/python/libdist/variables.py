@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _calls, _cdist, _tensors, values
 from ._native import Native
-from ._updates import Update
+from ._updates import UpdatePlace, update
 from .constants import Aggregation, Assign, Synchronization
 from .errors import FailedPrecondition
 from .values import Value
@@ -171,15 +171,12 @@ class Variable(Native):
 
     def update(self, fn: Callable[..., None], args: Any = None) -> None:
         """Calls fn(copy, *args) on every copy, with that replica's components of args, some at the same time."""
-        strategy = self._strategy._native("Strategy.update")
-        given = values.arguments(strategy, args)
-        target = Update(fn, self._as_value())
-        token = _calls.keep(target)
-        try:
-            native = _cdist.dist_update
-            _calls.call(target.failures, native, strategy, self._native(), token, values.handle_of(given))
-        finally:
-            _calls.release(token)
+        native = (_cdist.dist_update, self._strategy._native("Strategy.update"), self._native())
+
+        def each(place: UpdatePlace, *given: Any) -> None:
+            fn(place.copy, *given)
+
+        update(self._strategy, self, native, each, args, None, group=True, parallel=True)
 
     def check_drift(self) -> Drift:
         """Whether the copies are still equal, on all workers; DataLoss, with the replica and the elements, where not."""

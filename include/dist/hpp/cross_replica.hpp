@@ -106,35 +106,46 @@ inline value reduce(const strategy_ref &owner, reduce_op op, const value &given)
 
 namespace detail {
 
+// Whether an update function takes the copy instead of the place.
+template <class Fn>
+inline constexpr bool takes_copy = std::is_invocable_v<Fn &, const tensor &, const value &>;
 // An update function in the form of the C API.
 template <class Fn>
-dist_status update_values_call(dist_strategy *, const dist_update_place *place, dist_value *args,
-                               dist_value *kwargs, dist_value **out, void *user_data) {
+dist_status update_call(dist_strategy *, const dist_update_place *place, dist_value *args, dist_value *kwargs,
+                        dist_value **out, void *user_data) {
   auto &self = callback<Fn>::of(user_data);
   const borrowed positional(args), named(kwargs);
-  return shielded(self.thrown, -1,
-                  [&] { hand_over(out, [&] { return call_with(*self.fn, *place, *positional, *named); }); });
+  return shielded(self.thrown, -1, [&] {
+    if constexpr (takes_copy<Fn>) {
+      (*self.fn)(tensor(*place->copy), *positional);
+    } else {
+      hand_over(out, [&] { return call_with(*self.fn, *place, *positional, *named); });
+    }
+  });
 }
-inline dist_update_options update_options(bool ungrouped) noexcept {
+inline dist_update_options update_options(bool ungrouped, bool parallel = false) noexcept {
   dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
   options.ungrouped = ungrouped;
+  options.parallel = parallel;
   return options;
 }
 
 }  // namespace detail
 
 template <class Fn>
-void strategy_ref::update(const variable_ref &variable, Fn &&fn, const value &args) const {
-  using call = detail::callback<std::remove_reference_t<Fn>>;
-  call each(fn);
-  each.thrown.check(dist_update(
-      handle_, variable.get(),
-      [](dist_strategy *, dist_tensor *copy, dist_value *components, void *user_data) {
-        auto &self = call::of(user_data);
-        const detail::borrowed items(components);
-        return detail::shielded(self.thrown, -1, [&] { (*self.fn)(tensor(*copy), *items); });
-      },
-      &each, args.get()));
+value strategy_ref::update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
+                           bool ungrouped) const {
+  using plain = std::remove_reference_t<Fn>;
+  detail::callback<plain> each(fn);
+  const dist_update_options options = detail::update_options(ungrouped, detail::takes_copy<plain>);
+  dist_value *result = nullptr;
+  each.thrown.check(dist_update(handle_, variable.get(), detail::update_call<plain>, &each, args.get(),
+                                kwargs.get(), &options, &result));
+  return value::adopt(result);
+}
+template <class Fn>
+value strategy_ref::update(const variable_ref &variable, Fn &&fn, const value &args) const {
+  return update(variable, fn, args, value());
 }
 template <class Fn>
 value replica::update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
@@ -143,8 +154,8 @@ value replica::update(const variable_ref &variable, Fn &&fn, const value &args, 
   const dist_update_options options = detail::update_options(ungrouped);
   dist_value *result = nullptr;
   each.thrown.check(dist_replica_update(handle_, variable.get(),
-                                        detail::update_values_call<std::remove_reference_t<Fn>>, &each,
-                                        args.get(), kwargs.get(), &options, &result));
+                                        detail::update_call<std::remove_reference_t<Fn>>, &each, args.get(),
+                                        kwargs.get(), &options, &result));
   return value::adopt(result);
 }
 
@@ -262,23 +273,12 @@ inline std::string strategy_ref::destination_device(const destination &where) co
 // ---- Updates ---------------------------------------------------------------------------------------------
 
 template <class Fn>
-value strategy_ref::update_values(const variable_ref &variable, Fn &&fn, const value &args,
-                                  const value &kwargs, bool ungrouped) const {
-  detail::callback<std::remove_reference_t<Fn>> each(fn);
-  const dist_update_options options = detail::update_options(ungrouped);
-  dist_value *result = nullptr;
-  each.thrown.check(dist_update_values(handle_, variable.get(),
-                                       detail::update_values_call<std::remove_reference_t<Fn>>, &each,
-                                       args.get(), kwargs.get(), &options, &result));
-  return value::adopt(result);
-}
-template <class Fn>
 value strategy_ref::update_non_slot(Fn &&fn, const value &args, const value &kwargs, bool ungrouped) const {
   detail::callback<std::remove_reference_t<Fn>> each(fn);
   const dist_update_options options = detail::update_options(ungrouped);
   dist_value *result = nullptr;
-  each.thrown.check(dist_update_non_slot(handle_, detail::update_values_call<std::remove_reference_t<Fn>>,
-                                         &each, args.get(), kwargs.get(), &options, &result));
+  each.thrown.check(dist_update_non_slot(handle_, detail::update_call<std::remove_reference_t<Fn>>, &each,
+                                         args.get(), kwargs.get(), &options, &result));
   return value::adopt(result);
 }
 

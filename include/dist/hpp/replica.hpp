@@ -92,7 +92,7 @@ class replica : public collectives<void> {
                     const collective_options &options = {}) const;
   void scatter(const variable_ref &variable, dist_scatter_op how, const value &slices,
                const collective_options &options = {}) const;
-  // Like strategy_ref::update_values(), inside replicas (cross_replica.hpp).
+  // Like strategy_ref::update(), inside replicas (cross_replica.hpp).
   template <class Fn>
   value update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs = {},
                bool ungrouped = false) const;

@@ -129,13 +129,13 @@ class strategy_ref {
   value gather(const value &given, int32_t axis) const;
   std::string destination_device(const destination &where) const;
   value local_results(const value &given) const;
-  // Calls fn(tensor copy, args) on every copy, some at the same time.
+  // Calls fn(const dist_update_place &, args) or fn(const dist_update_place &, args, kwargs) for every copy, one after
+  // another; or fn(tensor copy, args), for several copies at the same time.
   template <class Fn>
-  void update(const variable_ref &variable, Fn &&fn, const value &args) const;
-  // Calls fn(const dist_update_place &, args) or fn(const dist_update_place &, args, kwargs), one copy after another.
+  value update(const variable_ref &variable, Fn &&fn, const value &args) const;
   template <class Fn>
-  value update_values(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
-                      bool ungrouped = false) const;
+  value update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
+               bool ungrouped = false) const;
   template <class Fn>
   value update_non_slot(Fn &&fn, const value &args, const value &kwargs, bool ungrouped = false) const;
 

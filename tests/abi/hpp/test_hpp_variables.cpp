@@ -145,7 +145,7 @@ void updates() {
   REQUIRE_OWN_ERROR("not this copy", strategy.update(variable, throws, args));
 
   const value kwargs = value::dict(strategy, {{"to", scalar(strategy, 7.0F)}});
-  const value replicas = strategy.update_values(
+  const value replicas = strategy.update(
       variable,
       [&](const dist_update_place &place, const value &, const value &named) {
         *tensor(*place.copy).data<float>() = scalar_of<float>(named["to"]);
@@ -162,7 +162,7 @@ void updates() {
   assert_string_equal(devices[1].text(), strategy.device(1));
   const auto fails = [](const dist_update_place &, const value &) { throw own_error("nowhere"); };
   REQUIRE_OWN_ERROR("nowhere", strategy.update_non_slot(fails, {}, {}));
-  REQUIRE_OWN_ERROR("nowhere", strategy.update_values(variable, fails, {}, {}));
+  REQUIRE_OWN_ERROR("nowhere", strategy.update(variable, fails, {}, {}));
 
   strategy.run([&](replica replica) {
     const value mine =

@@ -293,9 +293,10 @@ static void contexts_are_told_apart(void **state) {
 
 /* The example of tf.distribute.StrategyExtended: every replica brings 1.0, the merge function reduces them to
  * the variable's place and assigns the sum. On central storage it gives a single 2.0. */
-static dist_status assign_first(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
-                                void *user_data) {
-  (void)strategy;
+static dist_status assign_first(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                                dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy, (void)kwargs, (void)out_result;
+  dist_tensor *copy = place->copy;
   dist_tensor sum;
   (void)user_data;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &sum);
@@ -312,7 +313,8 @@ static dist_status merge_fn(dist_strategy *strategy, dist_value *args, dist_valu
   dist_status status =
       dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &value, &destination, 1, NULL, &reduced);
   if (status == DIST_OK) status = dist_value_create_list(strategy, &reduced, 1, &update_args);
-  if (status == DIST_OK) status = dist_update(strategy, variable, assign_first, NULL, update_args);
+  if (status == DIST_OK)
+    status = dist_update(strategy, variable, assign_first, NULL, update_args, NULL, NULL, NULL);
   if (status == DIST_OK) *out_result = dist_value_retain(dist_value_item(args, 1));
   dist_value_release(update_args);
   dist_value_release(reduced);

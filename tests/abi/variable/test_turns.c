@@ -54,11 +54,6 @@ static int whole(const float *numbers) {
 
 /* ---- What would wait ---- */
 
-static dist_status nothing(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
-  (void)strategy;
-  (void)copy, (void)args, (void)user_data;
-  return DIST_OK;
-}
 static dist_status no_values(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
                              dist_value *kwargs, dist_value **out, void *user_data) {
   (void)strategy;
@@ -81,8 +76,7 @@ static dist_status all_from_outside(model *m, const char *path, dist_status want
   out = NULL;              \
   if (status != wanted) goto end
   TRY("assign", dist_variable_assign(m->strategy, m->weights, DIST_ASSIGN, value));
-  TRY("update", dist_update(m->strategy, m->weights, nothing, NULL, NULL));
-  TRY("update_values", dist_update_values(m->strategy, m->weights, no_values, NULL, NULL, NULL, NULL, &out));
+  TRY("update", dist_update(m->strategy, m->weights, no_values, NULL, NULL, NULL, NULL, &out));
   TRY("read", dist_variable_read(m->strategy, m->weights, &out));
   TRY("check_drift", dist_variable_check_drift(m->strategy, m->weights, NULL));
   TRY("reduce", dist_reduce(m->strategy, DIST_REDUCE_MEAN, as_value, NULL, 0, &out));
@@ -241,11 +235,12 @@ static void a_merge_function_goes_ahead(void **state) {
 
 /* On whatever thread libdist calls it: another variable may be read; a run would wait for this very update.
  */
-static dist_status update_by_another(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
+static dist_status update_by_another(dist_strategy *strategy, const dist_update_place *place,
+                                     dist_value *args, dist_value *kwargs, dist_value **out_result,
                                      void *user_data) {
-  (void)strategy;
+  (void)strategy, (void)kwargs, (void)out_result;
+  (void)place, (void)args;
   model *m = user_data;
-  (void)args, (void)copy;
   dist_value *read = NULL;
   dist_replica *replica = NULL;
   dist_status status = dist_variable_read(m->strategy, m->weights, &read);
@@ -259,9 +254,11 @@ static dist_status update_by_another(dist_strategy *strategy, dist_tensor *copy,
 
 static void an_update_function_reads(void **state) {
   (void)state;
+  dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
+  options.parallel = 1;
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     model m = model_of(threads, 0);
-    assert_ok(dist_update(m.strategy, m.weights, update_by_another, &m, NULL));
+    assert_ok(dist_update(m.strategy, m.weights, update_by_another, &m, NULL, NULL, &options, NULL));
     assert_healthy(threads, m.strategy);
     end_model(&m);
   }

@@ -225,8 +225,10 @@ static void values_keep_a_variables_memory(void **state) {
 }
 
 /* Adds its argument. */
-static dist_status add_first(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
-  (void)strategy;
+static dist_status add_first(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                             dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy, (void)kwargs, (void)out_result;
+  dist_tensor *copy = place->copy;
   dist_tensor change;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &change);
   for (int i = 0; status == DIST_OK && i < 2; i++) ((float *)copy->data)[i] += ((float *)change.data)[i];
@@ -234,18 +236,20 @@ static dist_status add_first(dist_strategy *strategy, dist_tensor *copy, dist_va
   return status;
 }
 
-static dist_status fail_from_two_on(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
-                                    void *user_data) {
-  (void)strategy;
+static dist_status fail_from_two_on(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                                    dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy, (void)kwargs, (void)out_result;
+  dist_tensor *copy = place->copy;
   (void)args, (void)user_data;
   const float number = *(const float *)copy->data;
   return number == 2 ? dist_fail(DIST_DATA_LOSS, "row 2 is torn") : number > 2 ? DIST_NOT_FOUND : DIST_OK;
 }
 
-static dist_status fail_without_words(dist_strategy *strategy, dist_tensor *copy, dist_value *args,
+static dist_status fail_without_words(dist_strategy *strategy, const dist_update_place *place,
+                                      dist_value *args, dist_value *kwargs, dist_value **out_result,
                                       void *user_data) {
-  (void)strategy;
-  (void)copy, (void)args, (void)user_data;
+  (void)strategy, (void)kwargs, (void)out_result;
+  (void)place, (void)args, (void)user_data;
   return DIST_NOT_FOUND;
 }
 
@@ -254,28 +258,37 @@ static void updates_change_each_copy_with_its_own_arguments(void **state) {
   dist_value *spread = spread_of(*state);
   dist_value *args = NULL;
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &args), DIST_OK);
-  assert_int_equal(dist_update(*state, variable, add_first, NULL, args), DIST_OK);
+  assert_int_equal(dist_update(*state, variable, add_first, NULL, args, NULL, NULL, NULL), DIST_OK);
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 1 + (float)r, 1 + 10 * (float)r);
-  assert_fails_with(dist_update(*state, variable, add_first, NULL, spread), DIST_INVALID_ARGUMENT,
-                    "args is a per-replica value; give a list of the update function's arguments, or NULL");
-  assert_int_equal(dist_update(*state, variable, NULL, NULL, args), DIST_INVALID_ARGUMENT);
+  assert_fails_with(
+      dist_update(*state, variable, add_first, NULL, spread, NULL, NULL, NULL), DIST_INVALID_ARGUMENT,
+      "args is a per-replica value; give a list or tuple of the update function's arguments, or NULL");
+  assert_int_equal(dist_update(*state, variable, NULL, NULL, args, NULL, NULL, NULL), DIST_INVALID_ARGUMENT);
 
   assert_int_equal(dist_variable_assign(*state, variable, DIST_ASSIGN, spread), DIST_OK);
-  assert_fails_with(dist_update(*state, variable, fail_from_two_on, NULL, NULL), DIST_DATA_LOSS,
-                    "row 2 is torn");
-  dist_error_info info = DIST_ERROR_INFO_INIT;
-  assert_int_equal(dist_last_error_info(&info), DIST_OK);
-  assert_int_equal(info.replica, 2);
-  assert_fails_with(dist_update(*state, variable, fail_without_words, NULL, NULL), DIST_NOT_FOUND,
-                    "the update function returned NOT_FOUND without a reason. Use dist_fail() to report one");
+  dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
+  for (options.parallel = 0; options.parallel < 2; options.parallel++) {
+    assert_fails_with(dist_update(*state, variable, fail_from_two_on, NULL, NULL, NULL, &options, NULL),
+                      DIST_DATA_LOSS, "row 2 is torn");
+    dist_error_info info = DIST_ERROR_INFO_INIT;
+    assert_int_equal(dist_last_error_info(&info), DIST_OK);
+    assert_int_equal(info.replica, 2);
+  }
+  assert_fails_with(dist_update(*state, variable, fail_from_two_on, NULL, NULL, NULL, &options, NULL),
+                    DIST_INVALID_ARGUMENT, "dist_update_options.parallel is 2, but must be 0 or 1");
+  assert_fails_with(
+      dist_update(*state, variable, fail_without_words, NULL, NULL, NULL, NULL, NULL), DIST_NOT_FOUND,
+      "the host's update function returned NOT_FOUND without a reason. Use dist_fail() to report one");
   dist_value_release(args);
   dist_value_release(spread);
   dist_variable_destroy(variable);
 }
 
 /* Large enough that oneTBB shares the copies out. */
-static dist_status fill(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
-  (void)strategy;
+static dist_status fill(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                        dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy, (void)kwargs, (void)out_result;
+  dist_tensor *copy = place->copy;
   dist_tensor number;
   const dist_status status = dist_value_tensor(dist_value_item(args, 0), &number);
   const size_t n = *(const size_t *)user_data;
@@ -295,7 +308,9 @@ static void large_updates_are_shared_out(void **state) {
   dist_value *args = NULL;
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &args), DIST_OK);
   size_t n = N;
-  assert_int_equal(dist_update(*state, variable, fill, &n, args), DIST_OK);
+  dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
+  options.parallel = 1;
+  assert_int_equal(dist_update(*state, variable, fill, &n, args, NULL, &options, NULL), DIST_OK);
   for (int32_t r = 0; r < R; r++) {
     dist_tensor copy;
     assert_int_equal(dist_variable_component(variable, r, &copy), DIST_OK);
@@ -315,7 +330,8 @@ static dist_status assign_inside(dist_replica *replica, void *user_data) {
 }
 
 static dist_status update_inside(dist_replica *replica, void *user_data) {
-  return dist_update(dist_replica_strategy(replica), user_data, fail_without_words, NULL, NULL);
+  return dist_update(dist_replica_strategy(replica), user_data, fail_without_words, NULL, NULL, NULL, NULL,
+                     NULL);
 }
 
 static void only_from_outside_the_replicas(void **state) {

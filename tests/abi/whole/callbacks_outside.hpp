@@ -33,16 +33,6 @@ dist_status in_update() {
   dist_variable *made = variable();
   const dist_status status = dist_update(
       current, made,
-      [](dist_strategy *, dist_tensor *, dist_value *, void *) -> dist_status { return behave(), DIST_OK; },
-      nullptr, nullptr);
-  dist_variable_destroy(made);
-  return status;
-}
-
-dist_status in_update_values() {
-  dist_variable *made = variable();
-  const dist_status status = dist_update_values(
-      current, made,
       [](dist_strategy *, const dist_update_place *, dist_value *, dist_value *, dist_value **,
          void *) -> dist_status { return behave(), DIST_OK; },
       nullptr, nullptr, nullptr, nullptr, nullptr);

@@ -140,7 +140,7 @@ VALID_BY_TYPE = {
     "dist_preemption_handler *": "f->preemption", "const dist_preemption_handler *": "f->preemption",
     "dist_replica_fn": "replica_fn", "dist_values_fn": "values_fn", "dist_range_fn": "range_fn",
     "dist_merge_fn": "merge_fn", "dist_value_fn": "value_fn", "dist_update_fn": "update_fn",
-    "dist_update_values_fn": "update_values_fn", "dist_source_fn": "source_fn", "dist_file_source_fn": "file_source_fn",
+    "dist_source_fn": "source_fn", "dist_file_source_fn": "file_source_fn",
     "dist_dataset_fn": "dataset_fn", "dist_dataset_reduce_fn": "dataset_reduce_fn", "dist_text_fn": "text_fn",
     "dist_rpc_server *": "rpc_server(f, 0)", "const dist_rpc_server *": "rpc_server(f, 0)", "dist_rpc_client *": "rpc_client(f)",
     "dist_remote_value *": "remote_value(f)", "dist_rpc_fn": "rpc_fn",

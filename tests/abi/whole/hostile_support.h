@@ -132,13 +132,8 @@ static dist_status value_fn(dist_strategy *strategy, const dist_value_context *c
   *out_value = dist_value_retain(fixture_here->value);
   return DIST_OK;
 }
-static dist_status update_fn(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
-  (void)strategy;
-  (void)copy, (void)args, (void)user_data;
-  return DIST_OK;
-}
-static dist_status update_values_fn(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
-                                    dist_value *kwargs, dist_value **out_result, void *user_data) {
+static dist_status update_fn(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                             dist_value *kwargs, dist_value **out_result, void *user_data) {
   (void)strategy;
   (void)place, (void)args, (void)kwargs, (void)out_result, (void)user_data;
   return DIST_OK;

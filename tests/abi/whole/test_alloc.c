@@ -107,6 +107,33 @@ static dist_status all_of_it(dist_replica *replica, dist_value *args, dist_value
   return status;
 }
 
+static dist_status give_back(dist_strategy *strategy, const dist_update_place *place, dist_value *args,
+                             dist_value *kwargs, dist_value **out_result, void *user_data) {
+  (void)strategy, (void)place, (void)kwargs, (void)user_data;
+  *out_result = dist_value_retain(dist_value_item(args, 0));
+  return DIST_OK;
+}
+
+/* A variable that is updated in both modes. It is small: oneTBB's threads would take minutes here. */
+static dist_status update_both_ways(dist_strategy *strategy, dist_value *own) {
+  static float zeros[4];
+  const int64_t length = 4;
+  const dist_tensor initial = {zeros, DIST_F32, 1, &length, NULL};
+  dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
+  dist_variable *variable = NULL;
+  dist_value *args = NULL;
+  dist_status status = dist_variable_create(strategy, &initial, NULL, &variable);
+  if (status == DIST_OK) status = dist_value_create_list(strategy, &own, 1, &args);
+  for (options.parallel = 0; status == DIST_OK && options.parallel < 2; options.parallel++) {
+    dist_value *result = NULL;
+    status = dist_update(strategy, variable, give_back, NULL, args, NULL, &options, &result);
+    dist_value_release(result);
+  }
+  dist_value_release(args);
+  dist_variable_destroy(variable);
+  return status;
+}
+
 static dist_status use(dist_strategy *strategy) {
   float number = 1;
   const dist_tensor scalar = {&number, DIST_F32, 0, NULL, NULL};
@@ -120,6 +147,7 @@ static dist_status use(dist_strategy *strategy) {
   if (status == DIST_OK) status = dist_value_create_list(strategy, both, 2, &args);
   if (status == DIST_OK) status = dist_run_values(strategy, all_of_it, NULL, args, NULL, NULL, &result);
   if (status == DIST_OK && dist_value_size(result) != 2) status = DIST_INTERNAL;
+  if (status == DIST_OK) status = update_both_ways(strategy, own);
   dist_value_release(result);
   dist_value_release(args);
   dist_value_release(made);

@@ -39,7 +39,6 @@ const Row kRows[] = {
     {"dist_value_fn", in_component, DIST_UNKNOWN, May::kAll},
     {"dist_initial_fn", in_initial, DIST_UNKNOWN, May::kAll},
     {"dist_update_fn", in_update, DIST_UNKNOWN, May::kAll},
-    {"dist_update_values_fn", in_update_values, DIST_UNKNOWN, May::kAll},
     {"dist_source_fn", in_source<0>, DIST_UNKNOWN, May::kNotWait},
     {"dist_source_fn ahead", in_source<2>, DIST_UNKNOWN, May::kNotWait},
     {"dist_file_source_fn", in_file_source, DIST_UNKNOWN, May::kNotWait},

@@ -74,12 +74,6 @@ static dist_status no_component(dist_strategy *strategy, const dist_value_contex
   (void)context, (void)out, (void)user_data;
   return DIST_OK;
 }
-static dist_status no_copy(dist_strategy *strategy, dist_tensor *copy, dist_value *args, void *user_data) {
-  (void)strategy;
-  (void)copy, (void)args, (void)user_data;
-  return DIST_OK;
-}
-
 static void use_strategy(dist_strategy *s) {
   dist_replica *replica = NULL;
   dist_group *group = NULL;
@@ -124,8 +118,7 @@ static void use_variables(dist_strategy *s, call_things *t) {
   MUST_REFUSE(dist_variable_assign(s, t->variable, DIST_ASSIGN, t->value));
   MUST_REFUSE(dist_variable_scatter(s, t->variable, DIST_SCATTER_ADD, t->value));
   MUST_REFUSE(dist_variable_check_drift(s, t->variable, &drift));
-  MUST_REFUSE(dist_update(s, t->variable, no_copy, NULL, NULL));
-  MUST_REFUSE(dist_update_values(s, t->variable, no_update, NULL, NULL, NULL, NULL, &out));
+  MUST_REFUSE(dist_update(s, t->variable, no_update, NULL, NULL, NULL, NULL, &out));
   MUST_REFUSE(dist_metric_create(s, DIST_METRIC_SUM, NULL, &metric));
   MUST_REFUSE(dist_metric_result(s, t->metric, &number));
   MUST_REFUSE(dist_metric_reset(s, t->metric));

@@ -25,8 +25,9 @@ dist_status call_merge(dist_strategy* strategy, dist_value* args, dist_value* kw
   return guarded([&] { *out_result = (*static_cast<const MergeFn*>(user_data))(strategy, args).release(); });
 }
 
-dist_status call_update(dist_strategy*, dist_tensor* copy, dist_value* args, void* user_data) {
-  return guarded([&] { (*static_cast<const UpdateFn*>(user_data))(copy, args); });
+dist_status call_update(dist_strategy*, const dist_update_place* place, dist_value* args, dist_value*,
+                        dist_value**, void* user_data) {
+  return guarded([&] { (*static_cast<const UpdateFn*>(user_data))(place->copy, args); });
 }
 
 // user_data is not const in C.
@@ -85,7 +86,11 @@ Value merge_call(dist_replica* replica, const MergeFn& fn, const Value& args,
 }
 
 void update(dist_strategy* strategy, dist_variable* variable, const UpdateFn& fn, const Value& args) {
-  check_call(dist_update(strategy, variable, call_update, pointer_to(fn), args.get()));
+  dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
+  options.parallel = 1;
+  Value nothing;
+  check_call(dist_update(strategy, variable, call_update, pointer_to(fn), args.get(), nullptr, &options,
+                         nothing.out()));
 }
 
 }  // namespace golden

@@ -62,8 +62,8 @@ Value update_values(dist_strategy* strategy, dist_variable* variable, const Valu
   dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
   options.ungrouped = group ? 0 : 1;
   Value result;
-  const dist_status status = dist_update_values(strategy, variable, call, pointer_to(fn), args.get(),
-                                                kwargs.get(), &options, result.out());
+  const dist_status status =
+      dist_update(strategy, variable, call, pointer_to(fn), args.get(), kwargs.get(), &options, result.out());
   rethrow_kept();
   check(status);
   return result;

@@ -32,10 +32,8 @@ inline constexpr Kind<5> kKind<dist_values_fn>{"replica",
 template <>
 inline constexpr Kind<4> kKind<dist_merge_fn>{"merge", {"strategy", "args", "out_result", "user_data"}};
 template <>
-inline constexpr Kind<4> kKind<dist_update_fn>{"update", {kUnwritten, "copy", "args", "user_data"}};
-template <>
-inline constexpr Kind<6> kKind<dist_update_values_fn>{
-    "update_values", {kUnwritten, "place", "args", "kwargs", "out_result", "user_data"}};
+inline constexpr Kind<6> kKind<dist_update_fn>{
+    "update", {kUnwritten, "place", "args", "kwargs", "out_result", "user_data"}};
 template <>
 inline constexpr Kind<4> kKind<dist_value_fn>{"value", {kUnwritten, "context", "out_value", "user_data"}};
 template <>

@@ -192,7 +192,7 @@ void move_shared(Line& root, bool (*may_move)(const Line& line)) {
 // ---- What ran at the same time
 
 void sort_concurrent(Line& call) {
-  const std::set<std::string_view> kConcurrent = {"replica", "update", "update_values", "accumulate"};
+  const std::set<std::string_view> kConcurrent = {"replica", "update", "accumulate"};
   const auto key = [](const Line& line) {
     const std::string* const id = find(line.given, line.name == "replica" ? "id" : "replica");
     return std::pair(id == nullptr ? 0 : std::stoi(*id), without_references(line));

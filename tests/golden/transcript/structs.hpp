@@ -154,6 +154,7 @@ inline constexpr bool kIsStruct<dist_update_options> = true;
 template <class Fn>
 void walk(dist_update_options& all, const Fn& fn) {
   fn("ungrouped", all.ungrouped);
+  fn("parallel", all.parallel);
 }
 
 template <>

@@ -487,10 +487,9 @@ struct Callbacks {
 #endif
   virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
   virtual int64_t merge(int64_t token, int64_t strategy, int64_t args, int64_t kwargs) = 0;
-  virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
   /* copy: the address of a dist_tensor, for tensor_at(); 0 where there is none */
-  virtual int64_t update_values(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
-                                int64_t kwargs) = 0;
+  virtual int64_t update(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
+                         int64_t kwargs) = 0;
   virtual int64_t source(int64_t token, int64_t index) = 0;
   virtual int64_t file_source(int64_t token, int64_t file, const char *name, int64_t index) = 0;
   virtual int64_t dataset(int64_t token, int32_t num_pipelines, int32_t pipeline, int32_t num_replicas) = 0;
@@ -573,12 +572,9 @@ static dist_status on_values(dist_replica *replica, dist_value *args, dist_value
 static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value *kwargs, dist_value **out, void *token) {
   return hand_over(call(callbacks, &Callbacks::merge, number(token), number(strategy), number(args), number(kwargs)), out);
 }
-static dist_status on_update(dist_strategy *, dist_tensor *copy, dist_value *args, void *token) {
-  return call(callbacks, &Callbacks::update, number(token), number(copy), number(args));
-}
-static dist_status on_update_values(dist_strategy *, const dist_update_place *place, dist_value *args, dist_value *kwargs,
-                                    dist_value **out, void *token) {
-  return hand_over(call(callbacks, &Callbacks::update_values, number(token), place->replica, place->device,
+static dist_status on_update(dist_strategy *, const dist_update_place *place, dist_value *args, dist_value *kwargs,
+                             dist_value **out, void *token) {
+  return hand_over(call(callbacks, &Callbacks::update, number(token), place->replica, place->device,
                         number(place->copy), number(args), number(kwargs)),
                    out);
 }
@@ -1732,14 +1728,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_7358947314e540df(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_656ba16f52f6032d(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_7358947314e540df(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_656ba16f52f6032d(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_7358947314e540df(int, long long token, long long replica, intgo id, intgo num_replicas);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_656ba16f52f6032d(int, long long token, long long replica, intgo id, intgo num_replicas);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1752,12 +1748,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id
   swig_replica = (int64_t)replica; 
   swig_id = (int32_t)id; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_7358947314e540df(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_656ba16f52f6032d(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1770,12 +1766,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_7358947314e540df(int, long long token, long long strategy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_656ba16f52f6032d(int, long long token, long long strategy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1788,29 +1784,13 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_7358947314e540df(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_656ba16f52f6032d(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_7358947314e540df(int, long long token, long long copy, long long args);
-int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
-  int32_t c_result = SwigValueInit< int32_t >() ;
-  intgo result;
-  long long swig_token;
-  long long swig_copy;
-  long long swig_args;
-  
-  swig_token = (int64_t)token; 
-  swig_copy = (int64_t)copy; 
-  swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_7358947314e540df(go_val, swig_token, swig_copy, swig_args);
-  c_result = (int32_t)result; 
-  return c_result;
-}
-
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_7358947314e540df(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
-int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
+extern "C" long long Swig_DirectorCallbacks_callback_update_cdist_656ba16f52f6032d(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+int64_t SwigDirector_Callbacks::update(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
@@ -1828,12 +1808,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_7358947314e540df(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_656ba16f52f6032d(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1842,12 +1822,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_7358947314e540df(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_656ba16f52f6032d(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_7358947314e540df(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_656ba16f52f6032d(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1862,12 +1842,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_7358947314e540df(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_656ba16f52f6032d(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_7358947314e540df(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_656ba16f52f6032d(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1880,12 +1860,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_7358947314e540df(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_656ba16f52f6032d(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7358947314e540df(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_656ba16f52f6032d(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1896,12 +1876,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7358947314e540df(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_656ba16f52f6032d(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_7358947314e540df(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_656ba16f52f6032d(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1912,24 +1892,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_7358947314e540df(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_656ba16f52f6032d(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_7358947314e540df(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_656ba16f52f6032d(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_7358947314e540df(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_656ba16f52f6032d(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1946,12 +1926,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_7358947314e540df(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_656ba16f52f6032d(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_7358947314e540df(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_656ba16f52f6032d(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1962,12 +1942,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_7358947314e540df(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_656ba16f52f6032d(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_7358947314e540df(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_656ba16f52f6032d(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1976,22 +1956,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_7358947314e540df(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_7358947314e540df(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_656ba16f52f6032d(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_7358947314e540df(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_656ba16f52f6032d(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_7358947314e540df(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_656ba16f52f6032d(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2000,12 +1980,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_7358947314e540df(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_7358947314e540df(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_656ba16f52f6032d(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2016,12 +1996,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_7358947314e540df(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_7358947314e540df(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_656ba16f52f6032d(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2034,12 +2014,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_7358947314e540df(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_656ba16f52f6032d(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_7358947314e540df(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_656ba16f52f6032d(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2050,12 +2030,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_7358947314e540df(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_656ba16f52f6032d(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_7358947314e540df(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_656ba16f52f6032d(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -2064,10 +2044,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_7358947314e540df(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_656ba16f52f6032d(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_7358947314e540df(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_656ba16f52f6032d(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -2080,10 +2060,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_7358947314e540df(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_656ba16f52f6032d(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_7358947314e540df(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_656ba16f52f6032d(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -2104,10 +2084,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_7358947314e540df(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_656ba16f52f6032d(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_7358947314e540df(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_656ba16f52f6032d(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2122,12 +2102,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_7358947314e540df(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_656ba16f52f6032d(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7358947314e540df(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_656ba16f52f6032d(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2140,12 +2120,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7358947314e540df(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_656ba16f52f6032d(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_7358947314e540df(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_656ba16f52f6032d(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2160,12 +2140,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_7358947314e540df(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_656ba16f52f6032d(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_7358947314e540df(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_656ba16f52f6032d(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -2176,10 +2156,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_7358947314e540df(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_656ba16f52f6032d(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_7358947314e540df(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_656ba16f52f6032d(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2190,17 +2170,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_7358947314e540df(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_656ba16f52f6032d(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_7358947314e540df(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_656ba16f52f6032d(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_7358947314e540df(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_656ba16f52f6032d(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -2208,14 +2188,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_7358947314e540df(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_656ba16f52f6032d(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_7358947314e540df(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_656ba16f52f6032d(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_7358947314e540df(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_656ba16f52f6032d(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2236,7 +2216,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_7358947314e540df(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_656ba16f52f6032d(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2245,7 +2225,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_7358947314e540df(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_656ba16f52f6032d(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2255,7 +2235,7 @@ void _wrap_Swig_free_cdist_7358947314e540df(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_7358947314e540df(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_656ba16f52f6032d(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2268,7 +2248,7 @@ void *_wrap_Swig_malloc_cdist_7358947314e540df(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_7358947314e540df() {
+intgo _wrap_DIST_OK_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2280,7 +2260,7 @@ intgo _wrap_DIST_OK_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_7358947314e540df() {
+intgo _wrap_DIST_CANCELLED_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2292,7 +2272,7 @@ intgo _wrap_DIST_CANCELLED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_7358947314e540df() {
+intgo _wrap_DIST_UNKNOWN_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2304,7 +2284,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_7358947314e540df() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2316,7 +2296,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_7358947314e540df() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2328,7 +2308,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_7358947314e540df() {
+intgo _wrap_DIST_NOT_FOUND_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2340,7 +2320,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_7358947314e540df() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2352,7 +2332,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_7358947314e540df() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2364,7 +2344,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_7358947314e540df() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2376,7 +2356,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_7358947314e540df() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2388,7 +2368,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_7358947314e540df() {
+intgo _wrap_DIST_ABORTED_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2400,7 +2380,7 @@ intgo _wrap_DIST_ABORTED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_7358947314e540df() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2412,7 +2392,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_7358947314e540df() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2424,7 +2404,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_7358947314e540df() {
+intgo _wrap_DIST_INTERNAL_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2436,7 +2416,7 @@ intgo _wrap_DIST_INTERNAL_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_7358947314e540df() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2448,7 +2428,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_7358947314e540df() {
+intgo _wrap_DIST_DATA_LOSS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -2460,7 +2440,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_7358947314e540df() {
+intgo _wrap_DIST_F16_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2472,7 +2452,7 @@ intgo _wrap_DIST_F16_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_7358947314e540df() {
+intgo _wrap_DIST_BF16_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2484,7 +2464,7 @@ intgo _wrap_DIST_BF16_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_7358947314e540df() {
+intgo _wrap_DIST_F32_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2496,7 +2476,7 @@ intgo _wrap_DIST_F32_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_7358947314e540df() {
+intgo _wrap_DIST_F64_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2508,7 +2488,7 @@ intgo _wrap_DIST_F64_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_7358947314e540df() {
+intgo _wrap_DIST_I8_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2520,7 +2500,7 @@ intgo _wrap_DIST_I8_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_7358947314e540df() {
+intgo _wrap_DIST_U8_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2532,7 +2512,7 @@ intgo _wrap_DIST_U8_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_7358947314e540df() {
+intgo _wrap_DIST_I16_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2544,7 +2524,7 @@ intgo _wrap_DIST_I16_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_7358947314e540df() {
+intgo _wrap_DIST_U16_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2556,7 +2536,7 @@ intgo _wrap_DIST_U16_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_7358947314e540df() {
+intgo _wrap_DIST_I32_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2568,7 +2548,7 @@ intgo _wrap_DIST_I32_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_7358947314e540df() {
+intgo _wrap_DIST_U32_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2580,7 +2560,7 @@ intgo _wrap_DIST_U32_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_7358947314e540df() {
+intgo _wrap_DIST_I64_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2592,7 +2572,7 @@ intgo _wrap_DIST_I64_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_7358947314e540df() {
+intgo _wrap_DIST_U64_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2604,7 +2584,7 @@ intgo _wrap_DIST_U64_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_7358947314e540df() {
+intgo _wrap_DIST_COMPLEX64_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2616,7 +2596,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_7358947314e540df() {
+intgo _wrap_DIST_BOOL_cdist_656ba16f52f6032d() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2628,7 +2608,7 @@ intgo _wrap_DIST_BOOL_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_7358947314e540df() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_656ba16f52f6032d() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2640,7 +2620,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_7358947314e540df() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_656ba16f52f6032d() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2652,7 +2632,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_7358947314e540df() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_656ba16f52f6032d() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2664,7 +2644,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_7358947314e540df() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_656ba16f52f6032d() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2676,7 +2656,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_7358947314e540df() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_656ba16f52f6032d() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2688,7 +2668,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_7358947314e540df() {
+intgo _wrap_DIST_REDUCE_USER_cdist_656ba16f52f6032d() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2700,7 +2680,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2712,7 +2692,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2724,7 +2704,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2736,7 +2716,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2748,7 +2728,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2760,7 +2740,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2772,7 +2752,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2784,7 +2764,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2796,7 +2776,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2808,7 +2788,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2820,7 +2800,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2832,7 +2812,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2844,7 +2824,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2856,7 +2836,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2868,7 +2848,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2880,7 +2860,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2892,7 +2872,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_7358947314e540df() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_656ba16f52f6032d() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2904,7 +2884,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_7358947314e540df() {
+intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_656ba16f52f6032d() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2916,7 +2896,7 @@ intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_7358947314e540df() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_656ba16f52f6032d() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2928,7 +2908,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_7358947314e540df() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_656ba16f52f6032d() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2940,7 +2920,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_7358947314e540df() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_656ba16f52f6032d() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2952,7 +2932,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_656ba16f52f6032d() {
   dist_scan_kind result;
   intgo _swig_go_result;
   
@@ -2964,7 +2944,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_656ba16f52f6032d() {
   dist_scan_kind result;
   intgo _swig_go_result;
   
@@ -2976,7 +2956,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_7358947314e540df() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_656ba16f52f6032d() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -2988,7 +2968,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_7358947314e540df() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_656ba16f52f6032d() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3000,7 +2980,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_7358947314e540df() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_656ba16f52f6032d() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3012,7 +2992,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_7358947314e540df() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_656ba16f52f6032d() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3024,7 +3004,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_7358947314e540df() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_656ba16f52f6032d() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3036,7 +3016,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_7358947314e540df() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_656ba16f52f6032d() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3048,7 +3028,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_7358947314e540df() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_656ba16f52f6032d() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3060,7 +3040,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_7358947314e540df() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_656ba16f52f6032d() {
   dist_threads result;
   intgo _swig_go_result;
   
@@ -3072,7 +3052,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_7358947314e540df() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_656ba16f52f6032d() {
   dist_threads result;
   intgo _swig_go_result;
   
@@ -3084,7 +3064,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_7358947314e540df() {
+intgo _wrap_DIST_THREADS_HOST_cdist_656ba16f52f6032d() {
   dist_threads result;
   intgo _swig_go_result;
   
@@ -3096,7 +3076,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_7358947314e540df() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_656ba16f52f6032d() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3108,7 +3088,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_7358947314e540df() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_656ba16f52f6032d() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3120,7 +3100,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_7358947314e540df() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_656ba16f52f6032d() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3132,7 +3112,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_7358947314e540df() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_656ba16f52f6032d() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3144,7 +3124,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_7358947314e540df() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_656ba16f52f6032d() {
   dist_reform result;
   intgo _swig_go_result;
   
@@ -3156,7 +3136,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_7358947314e540df() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_656ba16f52f6032d() {
   dist_reform result;
   intgo _swig_go_result;
   
@@ -3168,7 +3148,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_7358947314e540df() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_656ba16f52f6032d() {
   dist_placement result;
   intgo _swig_go_result;
   
@@ -3180,7 +3160,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_7358947314e540df() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_656ba16f52f6032d() {
   dist_placement result;
   intgo _swig_go_result;
   
@@ -3192,7 +3172,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3204,7 +3184,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3216,7 +3196,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3228,7 +3208,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_LIST_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3240,7 +3220,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_DICT_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3252,7 +3232,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3264,7 +3244,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_NONE_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3276,7 +3256,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3288,7 +3268,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3300,7 +3280,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3312,7 +3292,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3324,7 +3304,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3336,7 +3316,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3348,7 +3328,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_7358947314e540df() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_656ba16f52f6032d() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3360,7 +3340,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_7358947314e540df() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_656ba16f52f6032d() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3372,7 +3352,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_7358947314e540df() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_656ba16f52f6032d() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3384,7 +3364,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_7358947314e540df() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_656ba16f52f6032d() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3396,7 +3376,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_7358947314e540df() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_656ba16f52f6032d() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3408,7 +3388,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_7358947314e540df() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_656ba16f52f6032d() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3420,7 +3400,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_7358947314e540df() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_656ba16f52f6032d() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3432,7 +3412,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_7358947314e540df() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_656ba16f52f6032d() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3444,7 +3424,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_7358947314e540df() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_656ba16f52f6032d() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3456,7 +3436,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_7358947314e540df() {
+intgo _wrap_DIST_ASSIGN_cdist_656ba16f52f6032d() {
   dist_assign_op result;
   intgo _swig_go_result;
   
@@ -3468,7 +3448,7 @@ intgo _wrap_DIST_ASSIGN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_7358947314e540df() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_656ba16f52f6032d() {
   dist_assign_op result;
   intgo _swig_go_result;
   
@@ -3480,7 +3460,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_7358947314e540df() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_656ba16f52f6032d() {
   dist_assign_op result;
   intgo _swig_go_result;
   
@@ -3492,7 +3472,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_7358947314e540df() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_656ba16f52f6032d() {
   dist_communication result;
   intgo _swig_go_result;
   
@@ -3504,7 +3484,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_7358947314e540df() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_656ba16f52f6032d() {
   dist_communication result;
   intgo _swig_go_result;
   
@@ -3516,7 +3496,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_7358947314e540df() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_656ba16f52f6032d() {
   dist_communication result;
   intgo _swig_go_result;
   
@@ -3528,7 +3508,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_7358947314e540df() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_656ba16f52f6032d() {
   dist_input_mode result;
   intgo _swig_go_result;
   
@@ -3540,7 +3520,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_7358947314e540df() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_656ba16f52f6032d() {
   dist_input_mode result;
   intgo _swig_go_result;
   
@@ -3552,7 +3532,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_7358947314e540df() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_656ba16f52f6032d() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3564,7 +3544,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_7358947314e540df() {
+intgo _wrap_DIST_SHARD_FILE_cdist_656ba16f52f6032d() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3576,7 +3556,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_7358947314e540df() {
+intgo _wrap_DIST_SHARD_DATA_cdist_656ba16f52f6032d() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3588,7 +3568,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_7358947314e540df() {
+intgo _wrap_DIST_SHARD_HINT_cdist_656ba16f52f6032d() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3600,7 +3580,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_7358947314e540df() {
+intgo _wrap_DIST_SHARD_OFF_cdist_656ba16f52f6032d() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3612,7 +3592,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_7358947314e540df() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_656ba16f52f6032d() {
   dist_device_order result;
   intgo _swig_go_result;
   
@@ -3624,7 +3604,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_7358947314e540df() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_656ba16f52f6032d() {
   dist_device_order result;
   intgo _swig_go_result;
   
@@ -3636,7 +3616,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_7358947314e540df() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_656ba16f52f6032d() {
   dist_device_order result;
   intgo _swig_go_result;
   
@@ -3648,7 +3628,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_NO_TIMEOUT_cdist_7358947314e540df() {
+intgo _wrap_DIST_NO_TIMEOUT_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -3660,7 +3640,7 @@ intgo _wrap_DIST_NO_TIMEOUT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_NDIM_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -3672,7 +3652,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -3684,7 +3664,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -3696,7 +3676,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_7358947314e540df() {
+intgo _wrap_DIST_LOG_ERROR_cdist_656ba16f52f6032d() {
   dist_log_level result;
   intgo _swig_go_result;
   
@@ -3708,7 +3688,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_7358947314e540df() {
+intgo _wrap_DIST_LOG_WARNING_cdist_656ba16f52f6032d() {
   dist_log_level result;
   intgo _swig_go_result;
   
@@ -3720,7 +3700,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_7358947314e540df() {
+intgo _wrap_DIST_LOG_INFO_cdist_656ba16f52f6032d() {
   dist_log_level result;
   intgo _swig_go_result;
   
@@ -3732,7 +3712,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3744,7 +3724,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3756,7 +3736,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3768,7 +3748,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3780,7 +3760,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3792,7 +3772,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3804,7 +3784,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3816,7 +3796,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_7358947314e540df() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_656ba16f52f6032d() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3828,7 +3808,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_7358947314e540df() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_656ba16f52f6032d() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3840,7 +3820,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_7358947314e540df() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_656ba16f52f6032d() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3852,7 +3832,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_7358947314e540df() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_656ba16f52f6032d() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3864,7 +3844,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_7358947314e540df() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_656ba16f52f6032d() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3876,7 +3856,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_7358947314e540df() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3888,7 +3868,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_7358947314e540df() {
+intgo _wrap_DIST_METRIC_SUM_cdist_656ba16f52f6032d() {
   dist_metric_kind result;
   intgo _swig_go_result;
   
@@ -3900,7 +3880,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_7358947314e540df() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_656ba16f52f6032d() {
   dist_metric_kind result;
   intgo _swig_go_result;
   
@@ -3912,7 +3892,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_7358947314e540df() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_656ba16f52f6032d() {
   dist_metric_kind result;
   intgo _swig_go_result;
   
@@ -3924,7 +3904,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_7358947314e540df() {
+intgo _wrap_DIST_APPLY_SGD_cdist_656ba16f52f6032d() {
   dist_apply_kind result;
   intgo _swig_go_result;
   
@@ -3936,7 +3916,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_7358947314e540df() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_656ba16f52f6032d() {
   dist_apply_kind result;
   intgo _swig_go_result;
   
@@ -3948,7 +3928,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_7358947314e540df() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_656ba16f52f6032d() {
   dist_partition_kind result;
   intgo _swig_go_result;
   
@@ -3960,7 +3940,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_7358947314e540df() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_656ba16f52f6032d() {
   dist_partition_kind result;
   intgo _swig_go_result;
   
@@ -3972,7 +3952,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_7358947314e540df() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_656ba16f52f6032d() {
   dist_partition_kind result;
   intgo _swig_go_result;
   
@@ -3984,7 +3964,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_7358947314e540df() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_656ba16f52f6032d() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -3996,7 +3976,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_7358947314e540df() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_656ba16f52f6032d() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -4008,7 +3988,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_7358947314e540df() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_656ba16f52f6032d() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -4020,7 +4000,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_7358947314e540df() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_656ba16f52f6032d() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -4032,7 +4012,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_7358947314e540df() {
+intgo _wrap_DIST_EDGE_NONE_cdist_656ba16f52f6032d() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -4044,7 +4024,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4056,7 +4036,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4068,7 +4048,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4080,7 +4060,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4092,7 +4072,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4104,7 +4084,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4116,7 +4096,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4128,7 +4108,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4140,7 +4120,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4152,7 +4132,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4164,7 +4144,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_7358947314e540df() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_656ba16f52f6032d() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4176,7 +4156,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_7358947314e540df() {
+intgo _wrap_DIST_TASK_UNSET_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4188,7 +4168,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4200,7 +4180,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4212,7 +4192,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4224,7 +4204,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4236,7 +4216,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4248,7 +4228,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4260,7 +4240,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_7358947314e540df() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -4272,7 +4252,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_7358947314e540df() {
 }
 
 
-_gostring_ _wrap_told_cdist_7358947314e540df(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_656ba16f52f6032d(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4293,7 +4273,7 @@ _gostring_ _wrap_told_cdist_7358947314e540df(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_7358947314e540df() {
+long long _wrap_memory_counter_cdist_656ba16f52f6032d() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4304,7 +4284,7 @@ long long _wrap_memory_counter_cdist_7358947314e540df() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_7358947314e540df(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_656ba16f52f6032d(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -4317,7 +4297,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_7358947314e540df(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4327,7 +4307,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_7358947314e540df(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4337,7 +4317,7 @@ void _wrap_delete_Callbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+intgo _wrap_Callbacks_replica_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4358,7 +4338,7 @@ intgo _wrap_Callbacks_replica_cdist_7358947314e540df(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4379,7 +4359,7 @@ long long _wrap_Callbacks_values_cdist_7358947314e540df(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_merge_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4400,26 +4380,7 @@ long long _wrap_Callbacks_merge_cdist_7358947314e540df(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
-  Callbacks *arg1 = (Callbacks *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(Callbacks **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  
-  result = (int32_t)(arg1)->update(arg2,arg3,arg4);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_Callbacks_update_values_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4442,14 +4403,14 @@ long long _wrap_Callbacks_update_values_cdist_7358947314e540df(Callbacks *_swig_
   arg6 = (int64_t)_swig_go_5; 
   arg7 = (int64_t)_swig_go_6; 
   
-  result = (int64_t)(arg1)->update_values(arg2,arg3,(char const *)arg4,arg5,arg6,arg7);
+  result = (int64_t)(arg1)->update(arg2,arg3,(char const *)arg4,arg5,arg6,arg7);
   _swig_go_result = result; 
   
   return _swig_go_result;
 }
 
 
-long long _wrap_Callbacks_source_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4466,7 +4427,7 @@ long long _wrap_Callbacks_source_cdist_7358947314e540df(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4492,7 +4453,7 @@ long long _wrap_Callbacks_file_source_cdist_7358947314e540df(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4513,7 +4474,7 @@ long long _wrap_Callbacks_dataset_cdist_7358947314e540df(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4532,7 +4493,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_7358947314e540df(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4551,7 +4512,7 @@ long long _wrap_Callbacks_value_cdist_7358947314e540df(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4566,7 +4527,7 @@ long long _wrap_Callbacks_initial_cdist_7358947314e540df(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4594,7 +4555,7 @@ long long _wrap_Callbacks_method_cdist_7358947314e540df(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4613,7 +4574,7 @@ long long _wrap_Callbacks_closure_cdist_7358947314e540df(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4630,7 +4591,7 @@ long long _wrap_Callbacks_create_state_cdist_7358947314e540df(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4644,7 +4605,7 @@ void _wrap_Callbacks_destroy_state_cdist_7358947314e540df(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4661,7 +4622,7 @@ intgo _wrap_Callbacks_warm_up_cdist_7358947314e540df(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4680,7 +4641,7 @@ intgo _wrap_Callbacks_step_cdist_7358947314e540df(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4701,7 +4662,7 @@ intgo _wrap_Callbacks_update_variables_cdist_7358947314e540df(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4720,7 +4681,7 @@ intgo _wrap_Callbacks_partition_cdist_7358947314e540df(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4736,7 +4697,7 @@ void _wrap_Callbacks_loop_cdist_7358947314e540df(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4756,7 +4717,7 @@ void _wrap_Callbacks_reduce_cdist_7358947314e540df(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4784,7 +4745,7 @@ void _wrap_Callbacks_apply_cdist_7358947314e540df(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4807,7 +4768,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_7358947314e540df(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4828,7 +4789,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_7358947314e540df(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4851,7 +4812,7 @@ intgo _wrap_Callbacks_gather_components_cdist_7358947314e540df(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4872,7 +4833,7 @@ void _wrap_Callbacks_log_cdist_7358947314e540df(Callbacks *_swig_go_0, long long
 }
 
 
-intgo _wrap_Callbacks_execute_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_execute_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4891,7 +4852,7 @@ intgo _wrap_Callbacks_execute_cdist_7358947314e540df(Callbacks *_swig_go_0, long
 }
 
 
-void _wrap_Callbacks_release_cdist_7358947314e540df(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4903,7 +4864,7 @@ void _wrap_Callbacks_release_cdist_7358947314e540df(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4913,7 +4874,7 @@ void _wrap_set_callbacks_cdist_7358947314e540df(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -4925,7 +4886,7 @@ void _wrap_run_task_cdist_7358947314e540df(long long _swig_go_0, long long _swig
 }
 
 
-void _wrap_ClusterJobs_add_cdist_7358947314e540df(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4955,7 +4916,7 @@ void _wrap_ClusterJobs_add_cdist_7358947314e540df(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_7358947314e540df(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4968,7 +4929,7 @@ long long _wrap_ClusterJobs_size_cdist_7358947314e540df(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_7358947314e540df(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4981,7 +4942,7 @@ long long _wrap_ClusterJobs_get_cdist_7358947314e540df(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_7358947314e540df() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_656ba16f52f6032d() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4992,7 +4953,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_7358947314e540df(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -5002,7 +4963,7 @@ void _wrap_delete_ClusterJobs_cdist_7358947314e540df(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_7358947314e540df(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5015,7 +4976,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_7358947314e540df(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_7358947314e540df(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5028,7 +4989,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_7358947314e540df(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_7358947314e540df(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5045,7 +5006,7 @@ void _wrap_ResolverAnswer_set_text_cdist_7358947314e540df(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_7358947314e540df(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -5057,7 +5018,7 @@ void _wrap_ResolverAnswer_set_number_cdist_7358947314e540df(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_7358947314e540df(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -5069,7 +5030,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_7358947314e540df(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_7358947314e540df() {
+intgo _wrap_RESOLVER_SPEC_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -5081,7 +5042,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_7358947314e540df() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -5093,7 +5054,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_7358947314e540df() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -5105,7 +5066,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_7358947314e540df() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -5117,7 +5078,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_7358947314e540df() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -5129,7 +5090,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_7358947314e540df() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -5141,7 +5102,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_7358947314e540df() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -5153,7 +5114,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_7358947314e540df() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_7358947314e540df(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_656ba16f52f6032d(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -5166,7 +5127,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5176,7 +5137,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_7358947314e540df(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5186,7 +5147,7 @@ void _wrap_delete_ResolverCallbacks_cdist_7358947314e540df(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -5221,7 +5182,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_7358947314e540df(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_7358947314e540df(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5231,7 +5192,7 @@ void _wrap_set_resolver_callbacks_cdist_7358947314e540df(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5258,7 +5219,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_7358947314e540df(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5287,7 +5248,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_7358947314e540df(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5320,7 +5281,7 @@ _gostring_ _wrap_partitions_min_size_cdist_7358947314e540df(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5353,7 +5314,7 @@ _gostring_ _wrap_partitions_max_size_cdist_7358947314e540df(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_7358947314e540df(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -5383,7 +5344,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_7358947314e540df(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5410,7 +5371,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_7358947314e540df(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5437,7 +5398,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_7358947314e540df(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5447,7 +5408,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5460,7 +5421,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5475,7 +5436,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5505,7 +5466,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_7358947314e540df(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5539,7 +5500,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5578,7 +5539,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_7358947314e540df(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5593,7 +5554,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5606,7 +5567,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5636,7 +5597,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5668,7 +5629,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5703,7 +5664,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5729,7 +5690,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_7358947314e540df(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5759,7 +5720,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5791,7 +5752,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_7358947314e540df(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5823,7 +5784,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_7358947314e540df(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5855,7 +5816,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_7358947314e540df(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5887,7 +5848,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_7358947314e540df(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5899,7 +5860,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_7358947314e540df(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5912,7 +5873,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_7358947314e540df
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5924,7 +5885,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_7358947314e540df(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5937,7 +5898,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5949,7 +5910,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_7358947314e5
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5962,7 +5923,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_7358947314e
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5981,7 +5942,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_7358947314e540df(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5994,7 +5955,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_7358947314e
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6013,7 +5974,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_7358947314e54
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6026,7 +5987,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_7358947
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6045,7 +6006,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_7358947314e540df(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6058,7 +6019,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_7358947314e54
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_7358947314e540df() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_656ba16f52f6032d() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -6069,7 +6030,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_735
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -6079,7 +6040,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_7358947314e540df(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6096,7 +6057,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6113,7 +6074,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_7358947314e540df(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_7358947314e540df(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_656ba16f52f6032d(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6138,7 +6099,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_7358947314e540df(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_7358947314e540df(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -6161,7 +6122,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_7358947314e540df(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6173,7 +6134,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_7358947314e540df(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6186,7 +6147,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_7358947314e540df(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6198,7 +6159,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_7358947314e540df(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6211,7 +6172,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_7358947314e540df(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6223,7 +6184,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_7358947314e540df(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6236,7 +6197,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_7358947314e540df(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6255,7 +6216,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_7358947314e540df(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6268,7 +6229,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_7358947314e540df(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6287,7 +6248,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_7358947314e540df(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6300,7 +6261,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6312,7 +6273,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_7358947314e540df(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6325,7 +6286,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6337,7 +6298,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_7358947314e540df(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6350,7 +6311,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_7358947314e540df(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6362,7 +6323,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_7358947314e540df(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6375,7 +6336,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_7358947314e540df(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6387,7 +6348,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_7358947314e540df(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6400,7 +6361,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_7358947314e540df(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_7358947314e540df() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_656ba16f52f6032d() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -6411,7 +6372,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_7358947314e540df(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -6421,7 +6382,7 @@ void _wrap_delete_dist_slurm_options_cdist_7358947314e540df(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -6433,7 +6394,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_7358947314e540df(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_7358947314e540df(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6458,7 +6419,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_7358947314e540df(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_7358947314e540df(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6490,7 +6451,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_7358947314e540df(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6502,7 +6463,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_7358947314e540df(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6515,7 +6476,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_7358947314e540df(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6527,7 +6488,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_7358947314e540df(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6540,7 +6501,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_7358947314e540df(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6552,7 +6513,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_7358947314e540df(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6565,7 +6526,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6577,7 +6538,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_7358947314e540df(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6590,7 +6551,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6602,7 +6563,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_7358947314e540df(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6615,7 +6576,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_7358947314e540df(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6634,7 +6595,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_7358947314e540df(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6647,7 +6608,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6666,7 +6627,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_7358947314e540df(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6679,7 +6640,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6698,7 +6659,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_7358947314e540df(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6711,7 +6672,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_7358947314e540df(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6730,7 +6691,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_7358947314e540df(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6743,7 +6704,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_7358947314e540df(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_7358947314e540df() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_656ba16f52f6032d() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6754,7 +6715,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_7358947314e540d
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6764,7 +6725,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_7358947314e540df(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_7358947314e540df(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6789,7 +6750,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_7358947314e540df(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6816,7 +6777,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_7358947314e540df(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6826,7 +6787,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6849,7 +6810,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_7358947314e540df(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6877,7 +6838,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_7358947314e540df(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6900,7 +6861,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_7358947314e540df(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6928,7 +6889,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_7358947314e540df(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6956,7 +6917,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_7358947314e540df(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6998,7 +6959,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_7358947314e540df(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -7030,7 +6991,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_7358947314e540df(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -7056,7 +7017,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_7358947314e540df(long long 
 }
 
 
-void _wrap_dist_rendezvous_options_has_rank_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -7068,7 +7029,7 @@ void _wrap_dist_rendezvous_options_has_rank_set_cdist_7358947314e540df(dist_rend
 }
 
 
-intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7081,7 +7042,7 @@ intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_7358947314e540df(dist_ren
 }
 
 
-void _wrap_dist_rendezvous_options_rank_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_rank_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -7093,7 +7054,7 @@ void _wrap_dist_rendezvous_options_rank_set_cdist_7358947314e540df(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_rank_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_rank_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7106,7 +7067,7 @@ intgo _wrap_dist_rendezvous_options_rank_get_cdist_7358947314e540df(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_size_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_size_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -7118,7 +7079,7 @@ void _wrap_dist_rendezvous_options_size_set_cdist_7358947314e540df(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_size_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_size_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7131,7 +7092,7 @@ intgo _wrap_dist_rendezvous_options_size_get_cdist_7358947314e540df(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_address_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_address_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7150,7 +7111,7 @@ void _wrap_dist_rendezvous_options_address_set_cdist_7358947314e540df(dist_rende
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7163,7 +7124,7 @@ _gostring_ _wrap_dist_rendezvous_options_address_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_rendezvous_options_job_name_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_job_name_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7182,7 +7143,7 @@ void _wrap_dist_rendezvous_options_job_name_set_cdist_7358947314e540df(dist_rend
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7195,7 +7156,7 @@ _gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t arg2 ;
   
@@ -7207,7 +7168,7 @@ void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_7358947314e540df(dist_re
 }
 
 
-long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7220,7 +7181,7 @@ long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_rendezvous_options_cancel_set_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_cancel_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7232,7 +7193,7 @@ void _wrap_dist_rendezvous_options_cancel_set_cdist_7358947314e540df(dist_rendez
 }
 
 
-long long _wrap_dist_rendezvous_options_cancel_get_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_cancel_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7245,7 +7206,7 @@ long long _wrap_dist_rendezvous_options_cancel_get_cdist_7358947314e540df(dist_r
 }
 
 
-dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_7358947314e540df() {
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_656ba16f52f6032d() {
   dist_rendezvous_options *result = 0 ;
   dist_rendezvous_options *_swig_go_result;
   
@@ -7256,7 +7217,7 @@ dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_7358947314e540d
 }
 
 
-void _wrap_delete_dist_rendezvous_options_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0) {
+void _wrap_delete_dist_rendezvous_options_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   
   arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
@@ -7266,7 +7227,7 @@ void _wrap_delete_dist_rendezvous_options_cdist_7358947314e540df(dist_rendezvous
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_7358947314e540df(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -7291,7 +7252,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_7358947314e540df(
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_7358947314e540df() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -7303,7 +7264,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_7358947314e540df() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -7315,7 +7276,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_7358947314e540df() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -7327,7 +7288,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_7358947314e540df() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7356,7 +7317,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7385,7 +7346,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7423,7 +7384,7 @@ _gostring_ _wrap_submit_cdist_7358947314e540df(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7460,7 +7421,7 @@ _gostring_ _wrap_batcher_submit_cdist_7358947314e540df(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_DIST_VERSION_cdist_7358947314e540df() {
+intgo _wrap_DIST_VERSION_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -7471,7 +7432,7 @@ intgo _wrap_DIST_VERSION_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_dist_version_cdist_7358947314e540df() {
+intgo _wrap_dist_version_cdist_656ba16f52f6032d() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -7482,7 +7443,7 @@ intgo _wrap_dist_version_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_7358947314e540df(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_656ba16f52f6032d(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -7500,7 +7461,7 @@ intgo _wrap_dist_has_feature_cdist_7358947314e540df(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_7358947314e540df(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_656ba16f52f6032d(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7513,7 +7474,7 @@ _gostring_ _wrap_dist_status_name_cdist_7358947314e540df(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7541,7 +7502,7 @@ _gostring_ _wrap_dist_fail_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_7358947314e540df(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_656ba16f52f6032d(intgo _swig_go_0, intgo _swig_go_1) {
   dist_enum_domain arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7556,7 +7517,7 @@ _gostring_ _wrap_dist_enum_name_cdist_7358947314e540df(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_enum_domain arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7586,7 +7547,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_7358947314e540df(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy_kind arg2 ;
   
@@ -7598,7 +7559,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_7358947314e540df(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -7611,7 +7572,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_7358947314e540df(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7623,7 +7584,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_7358947314e540df(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7636,7 +7597,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_7358947314e540df(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_threads arg2 ;
   
@@ -7648,7 +7609,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_7358947314e540df(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_threads result;
   intgo _swig_go_result;
@@ -7661,7 +7622,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_7358947314e540df(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -7673,7 +7634,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_7358947314e540df(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_numerics result;
   intgo _swig_go_result;
@@ -7686,7 +7647,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_7358947314e540df(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7698,7 +7659,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_7358947314e540df(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7711,7 +7672,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t arg2 ;
   
@@ -7723,7 +7684,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_7358947314e540df(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7736,7 +7697,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7755,7 +7716,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_7358947314e540df(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7768,7 +7729,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_7358947314e540
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7780,7 +7741,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_7358947314e540df(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7793,7 +7754,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7805,7 +7766,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_7358947314e540df(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7818,7 +7779,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7828,7 +7789,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_7358947314e540df(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_7358947314e540df() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_656ba16f52f6032d() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7839,7 +7800,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_7358947314e540df() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7849,7 +7810,7 @@ void _wrap_delete_dist_strategy_options_cdist_7358947314e540df(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_placement arg2 ;
   
@@ -7861,7 +7822,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_7358947314e540df(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_placement result;
   intgo _swig_go_result;
@@ -7874,7 +7835,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_7358947314e540df(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7886,7 +7847,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_7358947314e540df(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7899,7 +7860,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
@@ -7911,7 +7872,7 @@ void _wrap_dist_strategy_options_budget_set_cdist_7358947314e540df(dist_strategy
 }
 
 
-long long _wrap_dist_strategy_options_budget_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_budget_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *result = 0 ;
   long long _swig_go_result;
@@ -7924,7 +7885,7 @@ long long _wrap_dist_strategy_options_budget_get_cdist_7358947314e540df(dist_str
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7936,7 +7897,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_7358947314e540df(di
 }
 
 
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7949,7 +7910,7 @@ intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_7358947314e540df(d
 }
 
 
-void _wrap_dist_strategy_options_helper_threads_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7961,7 +7922,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_7358947314e540df(dist_
 }
 
 
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7974,7 +7935,7 @@ intgo _wrap_dist_strategy_options_helper_threads_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_strategy_options_recorded_events_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_recorded_events_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7986,7 +7947,7 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_7358947314e540df(dist
 }
 
 
-intgo _wrap_dist_strategy_options_recorded_events_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_recorded_events_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7999,7 +7960,7 @@ intgo _wrap_dist_strategy_options_recorded_events_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_strategy_options_late_destroys_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -8011,7 +7972,7 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_7358947314e540df(dist_s
 }
 
 
-intgo _wrap_dist_strategy_options_late_destroys_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_late_destroys_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8024,7 +7985,7 @@ intgo _wrap_dist_strategy_options_late_destroys_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -8036,7 +7997,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_7358947314e540d
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8049,7 +8010,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_7358947314e540
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -8061,7 +8022,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_7358947314e540df(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -8074,7 +8035,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_7358947314e540
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_transport arg2 ;
   
@@ -8086,7 +8047,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_7358947314e540df(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_transport result;
   intgo _swig_go_result;
@@ -8099,7 +8060,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_7358947314e540df(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -8111,7 +8072,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_7358947314e540df(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -8124,7 +8085,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -8136,7 +8097,7 @@ void _wrap_dist_strategy_options_network_set_cdist_7358947314e540df(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -8149,7 +8110,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_7358947314e540df(dist_st
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8161,7 +8122,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_7358947314e540df(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8174,7 +8135,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_7358947314e540df(d
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_reform arg2 ;
   
@@ -8186,7 +8147,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_7358947314e540df(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_7358947314e540df(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_reform result;
   intgo _swig_go_result;
@@ -8199,7 +8160,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_7358947314e540df(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8211,7 +8172,7 @@ void _wrap_dist_strategy_options_set_log_cdist_7358947314e540df(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8232,7 +8193,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_7358947314e540df(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -8255,7 +8216,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_7358947314e540df(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8269,7 +8230,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_7358947314e540df(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8283,7 +8244,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_7358947314e540df(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8297,7 +8258,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_7358947314e540df(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8317,7 +8278,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_7358947314e540df(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_7358947314e540df(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -8340,7 +8301,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_7358947314e540df(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8361,7 +8322,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8382,7 +8343,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8395,7 +8356,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -8418,7 +8379,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_7358947314e540df(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -8431,7 +8392,7 @@ intgo _wrap_dist_strategy_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8463,7 +8424,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8495,7 +8456,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_7358947314e540df(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -8526,7 +8487,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_7358947314e540df(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind arg2 ;
   
@@ -8538,7 +8499,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_7358947314e540df(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -8551,7 +8512,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_7358947314e540df(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8563,7 +8524,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_7358947314e540df(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8576,7 +8537,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8588,7 +8549,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_7358947314e5
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8601,7 +8562,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_7358947314e
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8613,7 +8574,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_7358947314e540df(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8626,7 +8587,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8638,7 +8599,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_7358947314e54
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8651,7 +8612,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_7358947314e5
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8663,7 +8624,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_7358947314e5
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8676,7 +8637,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_7358947314e
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8688,7 +8649,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_7358947314e540df(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8701,7 +8662,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_7358947314e540df(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8713,7 +8674,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_7358947314e540df(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8726,7 +8687,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8738,7 +8699,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_7358947314e540df(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8751,7 +8712,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8763,7 +8724,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_7358947314e540df
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8776,7 +8737,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8788,7 +8749,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_7358947314e540
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8801,7 +8762,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_7358947314e54
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8813,7 +8774,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_7358947314e540df
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8826,7 +8787,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8838,7 +8799,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_7358947314e540df(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8851,7 +8812,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_7358947314e540df(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8863,7 +8824,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_7358947314e540d
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8876,7 +8837,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_7358947314e540
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8888,7 +8849,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_7358947314e540df(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8901,7 +8862,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8913,7 +8874,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_7358947314e540df(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8926,7 +8887,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8938,7 +8899,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_7358947314e540df(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8951,7 +8912,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8963,7 +8924,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_7358947314e540df(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8976,7 +8937,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_7358947314e540df(dist_st
 }
 
 
-void _wrap_dist_strategy_properties_max_contributions_set_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_max_contributions_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8988,7 +8949,7 @@ void _wrap_dist_strategy_properties_max_contributions_set_cdist_7358947314e540df
 }
 
 
-intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9001,7 +8962,7 @@ intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_7358947314e540d
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_7358947314e540df() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_656ba16f52f6032d() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -9012,7 +8973,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_7358947314e54
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_7358947314e540df(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -9022,7 +8983,7 @@ void _wrap_delete_dist_strategy_properties_cdist_7358947314e540df(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_7358947314e540df(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_656ba16f52f6032d(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -9045,7 +9006,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -9068,7 +9029,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -9093,7 +9054,7 @@ _gostring_ _wrap_dist_budget_create_cdist_7358947314e540df(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -9103,7 +9064,7 @@ void _wrap_dist_budget_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_7358947314e540df(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t arg2 ;
   
@@ -9115,7 +9076,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_7358947314e540df(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_7358947314e540df(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9128,7 +9089,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_7358947314e540df(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9138,7 +9099,7 @@ void _wrap_dist_network_options_count_memory_cdist_7358947314e540df(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_7358947314e540df() {
+dist_network_options *_wrap_new_dist_network_options_cdist_656ba16f52f6032d() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -9149,7 +9110,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_7358947314e540df(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9159,7 +9120,7 @@ void _wrap_delete_dist_network_options_cdist_7358947314e540df(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_7358947314e540df(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_656ba16f52f6032d(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -9184,7 +9145,7 @@ _gostring_ _wrap_dist_network_create_cdist_7358947314e540df(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -9194,7 +9155,7 @@ void _wrap_dist_network_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_7358947314e540df(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -9206,7 +9167,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_7358947314e540df(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9219,7 +9180,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_7358947314e540df(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_7358947314e540df(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9231,7 +9192,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_7358947314e540df(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9244,7 +9205,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_7358947314e540df(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_7358947314e540df(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9256,7 +9217,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_7358947314e540df(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9269,7 +9230,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_7358947314e540df(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_7358947314e540df() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_656ba16f52f6032d() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -9280,7 +9241,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_7358947314e540df(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -9290,7 +9251,7 @@ void _wrap_delete_dist_reform_options_cdist_7358947314e540df(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_7358947314e540df(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_656ba16f52f6032d(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -9313,7 +9274,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9336,7 +9297,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_7358947314e540df(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -9348,7 +9309,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_7358947314e540df(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9361,7 +9322,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_7358947314e540df(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9373,7 +9334,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_7358947314e540df
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9386,7 +9347,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9398,7 +9359,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_7358947314e540df
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9411,7 +9372,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_7358947314e540df(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9423,7 +9384,7 @@ void _wrap_dist_run_options_cancel_set_cdist_7358947314e540df(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9436,7 +9397,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_7358947314e540df(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_7358947314e540df() {
+dist_run_options *_wrap_new_dist_run_options_cdist_656ba16f52f6032d() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -9447,7 +9408,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_7358947314e540df(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -9457,7 +9418,7 @@ void _wrap_delete_dist_run_options_cdist_7358947314e540df(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9485,7 +9446,7 @@ _gostring_ _wrap_dist_run_cdist_7358947314e540df(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9519,7 +9480,7 @@ _gostring_ _wrap_dist_run_values_cdist_7358947314e540df(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9532,7 +9493,7 @@ intgo _wrap_dist_replica_id_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9545,7 +9506,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -9558,7 +9519,7 @@ long long _wrap_dist_replica_strategy_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_parallel_for_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_replica_parallel_for_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -9590,7 +9551,7 @@ _gostring_ _wrap_dist_replica_parallel_for_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_merge_call_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9626,7 +9587,7 @@ _gostring_ _wrap_dist_merge_call_cdist_7358947314e540df(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -9651,7 +9612,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -9674,7 +9635,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9695,7 +9656,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9716,7 +9677,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -9739,7 +9700,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_7358947314e540df(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9767,7 +9728,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9780,7 +9741,7 @@ intgo _wrap_dist_cancel_signalled_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9790,7 +9751,7 @@ void _wrap_dist_cancel_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -9802,7 +9763,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_7358947314e540df(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_numerics result;
   intgo _swig_go_result;
@@ -9815,7 +9776,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_7358947314e540df(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9834,7 +9795,7 @@ void _wrap_dist_collective_options_tag_set_cdist_7358947314e540df(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9847,7 +9808,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_7358947314e540df(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9859,7 +9820,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_7358947314e540df(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9872,7 +9833,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9884,7 +9845,7 @@ void _wrap_dist_collective_options_group_set_cdist_7358947314e540df(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9897,7 +9858,7 @@ long long _wrap_dist_collective_options_group_get_cdist_7358947314e540df(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9909,7 +9870,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_7358947314e540df(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9922,7 +9883,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_7358947314e540df
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9934,7 +9895,7 @@ void _wrap_dist_collective_options_axis_set_cdist_7358947314e540df(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9947,7 +9908,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_7358947314e540df(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9959,7 +9920,7 @@ void _wrap_dist_collective_options_planned_set_cdist_7358947314e540df(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9972,7 +9933,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_7358947314e540df(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9984,7 +9945,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_7358947314e540df(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9997,7 +9958,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -10009,7 +9970,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_7358947314e540df(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -10022,7 +9983,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_7358947314e540df(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -10034,7 +9995,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_7358947314e540
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10047,7 +10008,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_735894731
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_7358947314e540df() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_656ba16f52f6032d() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -10058,7 +10019,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_7358947314e540d
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -10068,7 +10029,7 @@ void _wrap_delete_dist_collective_options_cdist_7358947314e540df(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_7358947314e540df(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -10082,7 +10043,7 @@ void _wrap_dist_collective_options_set_weights_cdist_7358947314e540df(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_7358947314e540df(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -10094,7 +10055,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_7358947314e540df(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_7358947314e540df(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10108,7 +10069,7 @@ void _wrap_dist_collective_options_set_splits_cdist_7358947314e540df(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -10118,7 +10079,7 @@ void _wrap_dist_collective_options_begin_work_cdist_7358947314e540df(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_7358947314e540df(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -10131,7 +10092,7 @@ long long _wrap_dist_collective_options_work_cdist_7358947314e540df(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10176,7 +10137,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_7358947314e540df(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10223,7 +10184,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10268,7 +10229,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10311,7 +10272,7 @@ _gostring_ _wrap_dist_all_gather_cdist_7358947314e540df(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10356,7 +10317,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10401,7 +10362,7 @@ _gostring_ _wrap_dist_broadcast_cdist_7358947314e540df(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10446,7 +10407,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10489,7 +10450,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_7358947314e540df(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_scan_kind arg3 ;
@@ -10536,7 +10497,7 @@ _gostring_ _wrap_dist_scan_cdist_7358947314e540df(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10583,7 +10544,7 @@ _gostring_ _wrap_dist_permute_cdist_7358947314e540df(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_7358947314e540df(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_656ba16f52f6032d(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -10614,7 +10575,7 @@ _gostring_ _wrap_dist_barrier_cdist_7358947314e540df(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10645,7 +10606,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -10674,7 +10635,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -10701,7 +10662,7 @@ _gostring_ _wrap_dist_group_create_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10722,7 +10683,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10735,7 +10696,7 @@ intgo _wrap_dist_group_size_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -10750,7 +10711,7 @@ intgo _wrap_dist_group_rank_cdist_7358947314e540df(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication arg2 ;
   
@@ -10762,7 +10723,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_7358947314e540df(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication result;
   intgo _swig_go_result;
@@ -10775,7 +10736,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_7358947314e540df
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t arg2 ;
   
@@ -10787,7 +10748,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_7358947314e540df(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10800,7 +10761,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_7358947314e5
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10812,7 +10773,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_7358947314e540df(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10825,7 +10786,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_7358947314e540df
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_7358947314e540df(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -10837,7 +10798,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_7358947314e540df(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10850,7 +10811,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_7358947314e540df(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_7358947314e540df() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_656ba16f52f6032d() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10861,7 +10822,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_735894731
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_7358947314e540df(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10871,7 +10832,7 @@ void _wrap_delete_dist_communication_options_cdist_7358947314e540df(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_7358947314e540df(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10896,7 +10857,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_7358947314e540df(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   dist_apply_kind arg2 ;
   
@@ -10908,7 +10869,7 @@ void _wrap_dist_apply_options_kind_set_cdist_7358947314e540df(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   dist_apply_kind result;
   intgo _swig_go_result;
@@ -10921,7 +10882,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_7358947314e540df(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10933,7 +10894,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_7358947314e540df(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10946,7 +10907,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_7358947314e540df(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10958,7 +10919,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_7358947314e540df(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10971,7 +10932,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_7358947314e540df(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_7358947314e540df(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10983,7 +10944,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_7358947314e540df(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10996,7 +10957,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_7358947314e540df(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_7358947314e540df() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_656ba16f52f6032d() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -11007,7 +10968,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_7358947314e540df(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -11017,7 +10978,7 @@ void _wrap_delete_dist_apply_options_cdist_7358947314e540df(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_7358947314e540df(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11033,7 +10994,7 @@ void _wrap_dist_apply_options_set_states_cdist_7358947314e540df(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_7358947314e540df(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -11045,7 +11006,7 @@ void _wrap_dist_apply_options_set_function_cdist_7358947314e540df(dist_apply_opt
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
+_gostring_ _wrap_dist_reduce_apply_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -11088,7 +11049,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_7358947314e540df(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -11114,7 +11075,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_7358947314e540df(dist
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11137,7 +11098,7 @@ _gostring_ _wrap_dist_work_test_cdist_7358947314e540df(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11160,7 +11121,7 @@ _gostring_ _wrap_dist_work_wait_cdist_7358947314e540df(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11187,7 +11148,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_7358947314e540df(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11208,7 +11169,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -11218,7 +11179,7 @@ void _wrap_dist_work_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11239,7 +11200,7 @@ _gostring_ _wrap_dist_work_start_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11262,7 +11223,7 @@ _gostring_ _wrap_dist_work_ready_cdist_7358947314e540df(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_7358947314e540df() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -11274,7 +11235,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_7358947314e540df() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_656ba16f52f6032d() {
   int result;
   intgo _swig_go_result;
   
@@ -11286,7 +11247,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_7358947314e540df() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11298,7 +11259,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_7358947314e540df(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11311,7 +11272,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11323,7 +11284,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_7358947314e540df(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11336,7 +11297,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11348,7 +11309,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_7358947314e540df(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11361,7 +11322,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_7358947314e540df(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11373,7 +11334,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_7358947314e540df(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11386,7 +11347,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_7358947314e540df(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11398,7 +11359,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_7358947314e540df(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11411,7 +11372,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_7358947314e540df(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_7358947314e540df() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_656ba16f52f6032d() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -11422,7 +11383,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_7358947314e540df(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_7358947314e540df(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -11432,7 +11393,7 @@ void _wrap_delete_dist_instances_options_cdist_7358947314e540df(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_7358947314e540df(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11448,7 +11409,7 @@ void _wrap_dist_instances_options_set_functions_cdist_7358947314e540df(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_7358947314e540df(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_656ba16f52f6032d(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -11471,7 +11432,7 @@ _gostring_ _wrap_dist_instances_open_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11494,7 +11455,7 @@ _gostring_ _wrap_dist_instances_close_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -11517,7 +11478,7 @@ _gostring_ _wrap_dist_serve_cdist_7358947314e540df(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11530,7 +11491,7 @@ long long _wrap_dist_instance_state_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11551,7 +11512,7 @@ _gostring_ _wrap_dist_replica_check_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_request_test_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_request_test_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11574,7 +11535,7 @@ _gostring_ _wrap_dist_request_test_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_request_wait_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11597,7 +11558,7 @@ _gostring_ _wrap_dist_request_wait_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_any_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_request_wait_any_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_request **arg1 = (dist_request **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11624,7 +11585,7 @@ _gostring_ _wrap_dist_request_wait_any_cdist_7358947314e540df(_goslice_ _swig_go
 }
 
 
-_gostring_ _wrap_dist_request_cancel_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_request_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11645,7 +11606,7 @@ _gostring_ _wrap_dist_request_cancel_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-long long _wrap_dist_request_user_data_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_request_user_data_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11658,7 +11619,7 @@ long long _wrap_dist_request_user_data_cdist_7358947314e540df(long long _swig_go
 }
 
 
-void _wrap_dist_request_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_request_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   
   arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
@@ -11668,7 +11629,7 @@ void _wrap_dist_request_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -11691,7 +11652,7 @@ _gostring_ _wrap_dist_completions_create_cdist_7358947314e540df(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_request **arg3 = (dist_request **) 0 ;
@@ -11716,7 +11677,7 @@ _gostring_ _wrap_dist_completions_next_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11739,7 +11700,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_7358947314e540df(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -11749,7 +11710,7 @@ void _wrap_dist_completions_destroy_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11761,7 +11722,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_7358947314e540df(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11774,7 +11735,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_7358947314e540df(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11786,7 +11747,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_7358947314e540df(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11799,7 +11760,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11811,7 +11772,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_7358947314e540df(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11824,7 +11785,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t arg2 ;
   
@@ -11836,7 +11797,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_7358947314e540df(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11849,7 +11810,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_7358947314e540df(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11861,7 +11822,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_7358947314e540df(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11874,7 +11835,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_7358947314e540df(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11886,7 +11847,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_7358947314e540df(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11899,7 +11860,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_7358947314e540df(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_7358947314e540df() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_656ba16f52f6032d() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11910,7 +11871,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11920,7 +11881,7 @@ void _wrap_delete_dist_batcher_options_cdist_7358947314e540df(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_7358947314e540df(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11934,7 +11895,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_7358947314e540df(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_7358947314e540df(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11944,7 +11905,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_7358947314e540df(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11974,7 +11935,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11988,7 +11949,7 @@ void _wrap_dist_batcher_count_cdist_7358947314e540df(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -12009,7 +11970,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12022,7 +11983,7 @@ long long _wrap_dist_batch_size_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12035,7 +11996,7 @@ long long _wrap_dist_batch_bucket_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -12050,7 +12011,7 @@ long long _wrap_dist_batch_user_data_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -12065,7 +12026,7 @@ long long _wrap_dist_batch_state_cdist_7358947314e540df(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -12079,7 +12040,7 @@ void _wrap_dist_batch_set_state_cdist_7358947314e540df(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -12102,7 +12063,7 @@ _gostring_ _wrap_dist_batch_check_cdist_7358947314e540df(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -12127,7 +12088,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_7358947314e540df(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -12141,7 +12102,7 @@ void _wrap_dist_batch_end_cdist_7358947314e540df(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_request_take_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_request_take_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -12166,7 +12127,7 @@ _gostring_ _wrap_dist_request_take_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_7358947314e540df(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -12189,7 +12150,7 @@ _gostring_ _wrap_dist_versions_create_cdist_7358947314e540df(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -12218,7 +12179,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -12245,7 +12206,7 @@ _gostring_ _wrap_dist_replica_version_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12258,7 +12219,7 @@ long long _wrap_dist_versions_latest_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -12283,7 +12244,7 @@ _gostring_ _wrap_dist_versions_await_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -12293,7 +12254,7 @@ void _wrap_dist_versions_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12321,7 +12282,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_7358947314e540df(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12354,7 +12315,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12381,7 +12342,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_7358947314e540df(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12408,7 +12369,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_7358947314e540df(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12435,7 +12396,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12462,7 +12423,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12498,7 +12459,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12521,7 +12482,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12544,7 +12505,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_7358947314e540df(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12572,7 +12533,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_7358947314e540df(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -12585,7 +12546,7 @@ long long _wrap_dist_value_retain_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -12595,7 +12556,7 @@ void _wrap_dist_value_release_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value_kind result;
   intgo _swig_go_result;
@@ -12608,7 +12569,7 @@ intgo _wrap_dist_value_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12621,7 +12582,7 @@ long long _wrap_dist_value_size_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -12636,7 +12597,7 @@ long long _wrap_dist_value_item_cdist_7358947314e540df(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12651,7 +12612,7 @@ _gostring_ _wrap_dist_value_key_cdist_7358947314e540df(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12671,7 +12632,7 @@ long long _wrap_dist_value_get_cdist_7358947314e540df(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -12707,7 +12668,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12720,7 +12681,7 @@ long long _wrap_dist_value_variable_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12750,7 +12711,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12778,7 +12739,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_kind arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12807,7 +12768,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_7358947314e540df(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12820,7 +12781,7 @@ _gostring_ _wrap_dist_value_text_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -12833,7 +12794,7 @@ long long _wrap_dist_value_object_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_7358947314e540df(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12858,7 +12819,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_7358947314e540df(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -12881,7 +12842,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-long long _wrap_dist_dtype_size_cdist_7358947314e540df(intgo _swig_go_0) {
+long long _wrap_dist_dtype_size_cdist_656ba16f52f6032d(intgo _swig_go_0) {
   dist_dtype arg1 ;
   size_t result;
   long long _swig_go_result;
@@ -12894,7 +12855,7 @@ long long _wrap_dist_dtype_size_cdist_7358947314e540df(intgo _swig_go_0) {
 }
 
 
-long long _wrap_dist_tensor_num_elements_cdist_7358947314e540df(_goslice_ _swig_go_0) {
+long long _wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(_goslice_ _swig_go_0) {
   dist_tensor *arg1 = (dist_tensor *) 0 ;
   dist_swig::Tensors tensors1 ;
   int64_t result;
@@ -12910,7 +12871,7 @@ long long _wrap_dist_tensor_num_elements_cdist_7358947314e540df(_goslice_ _swig_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_aggregation arg2 ;
   
@@ -12922,7 +12883,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_7358947314e540df(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_aggregation result;
   intgo _swig_go_result;
@@ -12935,7 +12896,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_7358947314e540df(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12954,7 +12915,7 @@ void _wrap_dist_variable_options_name_set_cdist_7358947314e540df(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12967,7 +12928,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_7358947314e540df(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_synchronization arg2 ;
   
@@ -12979,7 +12940,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_7358947314e540df(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_synchronization result;
   intgo _swig_go_result;
@@ -12992,7 +12953,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_7358947314e540df(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -13004,7 +12965,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_7358947314e540df(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13017,7 +12978,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_7358947314e540df(dist_vari
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_7358947314e540df() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_656ba16f52f6032d() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -13028,7 +12989,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_7358947314e540df() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_7358947314e540df(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -13038,7 +12999,7 @@ void _wrap_delete_dist_variable_options_cdist_7358947314e540df(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_7358947314e540df(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -13050,7 +13011,7 @@ void _wrap_dist_variable_options_set_initial_cdist_7358947314e540df(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -13080,7 +13041,7 @@ _gostring_ _wrap_dist_variable_create_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -13090,7 +13051,7 @@ void _wrap_dist_variable_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13103,7 +13064,7 @@ _gostring_ _wrap_dist_variable_name_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13116,7 +13077,7 @@ intgo _wrap_dist_variable_num_copies_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13154,7 +13115,7 @@ _gostring_ _wrap_dist_variable_component_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13179,7 +13140,7 @@ _gostring_ _wrap_dist_variable_read_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -13206,7 +13167,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13231,7 +13192,7 @@ _gostring_ _wrap_dist_replica_read_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -13265,7 +13226,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13302,7 +13263,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13315,7 +13276,7 @@ _gostring_ _wrap_dist_variable_class_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_synchronization result;
   intgo _swig_go_result;
@@ -13328,7 +13289,7 @@ intgo _wrap_dist_variable_synchronization_cdist_7358947314e540df(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_aggregation result;
   intgo _swig_go_result;
@@ -13341,7 +13302,7 @@ intgo _wrap_dist_variable_aggregation_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13354,7 +13315,7 @@ intgo _wrap_dist_variable_trainable_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -13369,7 +13330,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13403,7 +13364,7 @@ _gostring_ _wrap_dist_variable_device_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -13430,7 +13391,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -13461,7 +13422,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -13492,7 +13453,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13523,7 +13484,7 @@ _gostring_ _wrap_dist_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13554,7 +13515,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_7358947314e540df(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13587,7 +13548,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13614,12 +13575,86 @@ _gostring_ _wrap_dist_gather_cdist_7358947314e540df(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_update_options_ungrouped_set_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->ungrouped = arg2;
+  
+}
+
+
+intgo _wrap_dist_update_options_ungrouped_get_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->ungrouped);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_update_options_parallel_set_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->parallel = arg2;
+  
+}
+
+
+intgo _wrap_dist_update_options_parallel_get_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->parallel);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_update_options *_wrap_new_dist_update_options_cdist_656ba16f52f6032d() {
+  dist_update_options *result = 0 ;
+  dist_update_options *_swig_go_result;
+  
+  
+  result = (dist_update_options *)new_dist_update_options();
+  *(dist_update_options **)&_swig_go_result = (dist_update_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_update_options_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  
+  delete_dist_update_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_update_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
   void *arg4 = (void *) 0 ;
   dist_value *arg5 = (dist_value *) 0 ;
+  dist_value *arg6 = (dist_value *) 0 ;
+  dist_update_options *arg7 = (dist_update_options *) 0 ;
+  dist_value **arg8 = (dist_value **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -13629,8 +13664,11 @@ _gostring_ _wrap_dist_update_cdist_7358947314e540df(long long _swig_go_0, long l
     const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update : nullptr; arg4 = dist_swig::pointer(token); 
   }
   arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = (dist_value *)dist_swig::pointer(_swig_go_4); 
+  arg7 = *(dist_update_options **)&_swig_go_5; 
+  arg8 = (dist_value **)_swig_go_6; 
   
-  result = (dist_status)dist_update(arg1,arg2,arg3,arg4,arg5);
+  result = (dist_status)dist_update(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -13644,56 +13682,44 @@ _gostring_ _wrap_dist_update_cdist_7358947314e540df(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_7358947314e540df(dist_update_options *_swig_go_0, intgo _swig_go_1) {
-  dist_update_options *arg1 = (dist_update_options *) 0 ;
-  int32_t arg2 ;
+_gostring_ _wrap_dist_update_non_slot_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_update_fn arg2 = (dist_update_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_update_options *arg6 = (dist_update_options *) 0 ;
+  dist_value **arg7 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(dist_update_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_update : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = *(dist_update_options **)&_swig_go_4; 
+  arg7 = (dist_value **)_swig_go_5; 
   
-  if (arg1) (arg1)->ungrouped = arg2;
+  result = (dist_status)dist_update_non_slot(arg1,arg2,arg3,arg4,arg5,(dist_update_options const *)arg6,arg7);
   
-}
-
-
-intgo _wrap_dist_update_options_ungrouped_get_cdist_7358947314e540df(dist_update_options *_swig_go_0) {
-  dist_update_options *arg1 = (dist_update_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
   
-  arg1 = *(dist_update_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->ungrouped);
-  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_7358947314e540df() {
-  dist_update_options *result = 0 ;
-  dist_update_options *_swig_go_result;
-  
-  
-  result = (dist_update_options *)new_dist_update_options();
-  *(dist_update_options **)&_swig_go_result = (dist_update_options *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_update_options_cdist_7358947314e540df(dist_update_options *_swig_go_0) {
-  dist_update_options *arg1 = (dist_update_options *) 0 ;
-  
-  arg1 = *(dist_update_options **)&_swig_go_0; 
-  
-  delete_dist_update_options(arg1);
-  
-}
-
-
-_gostring_ _wrap_dist_replica_update_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
-  dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
+  dist_update_fn arg3 = (dist_update_fn) 0 ;
   void *arg4 = (void *) 0 ;
   dist_value *arg5 = (dist_value *) 0 ;
   dist_value *arg6 = (dist_value *) 0 ;
@@ -13705,7 +13731,7 @@ _gostring_ _wrap_dist_replica_update_cdist_7358947314e540df(long long _swig_go_0
   arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
   {
-    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update_values : nullptr; arg4 = dist_swig::pointer(token); 
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update : nullptr; arg4 = dist_swig::pointer(token); 
   }
   arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
   arg6 = (dist_value *)dist_swig::pointer(_swig_go_4); 
@@ -13726,7 +13752,7 @@ _gostring_ _wrap_dist_replica_update_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_local_results_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13751,7 +13777,7 @@ _gostring_ _wrap_dist_strategy_local_results_cdist_7358947314e540df(long long _s
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13778,7 +13804,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_7358947314e540df(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_656ba16f52f6032d(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13806,77 +13832,7 @@ _gostring_ _wrap_dist_destination_device_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_variable *arg2 = (dist_variable *) 0 ;
-  dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
-  void *arg4 = (void *) 0 ;
-  dist_value *arg5 = (dist_value *) 0 ;
-  dist_value *arg6 = (dist_value *) 0 ;
-  dist_update_options *arg7 = (dist_update_options *) 0 ;
-  dist_value **arg8 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  {
-    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update_values : nullptr; arg4 = dist_swig::pointer(token); 
-  }
-  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
-  arg6 = (dist_value *)dist_swig::pointer(_swig_go_4); 
-  arg7 = *(dist_update_options **)&_swig_go_5; 
-  arg8 = (dist_value **)_swig_go_6; 
-  
-  result = (dist_status)dist_update_values(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_update_non_slot_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
-  void *arg3 = (void *) 0 ;
-  dist_value *arg4 = (dist_value *) 0 ;
-  dist_value *arg5 = (dist_value *) 0 ;
-  dist_update_options *arg6 = (dist_update_options *) 0 ;
-  dist_value **arg7 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  {
-    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_update_values : nullptr; arg3 = dist_swig::pointer(token); 
-  }
-  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
-  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
-  arg6 = *(dist_update_options **)&_swig_go_4; 
-  arg7 = (dist_value **)_swig_go_5; 
-  
-  result = (dist_status)dist_update_non_slot(arg1,arg2,arg3,arg4,arg5,(dist_update_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_7358947314e540df(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_656ba16f52f6032d(intgo _swig_go_0, int *_swig_go_1) {
   dist_aggregation arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -13899,7 +13855,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_7358947314e540df(intgo _s
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13911,7 +13867,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_7358947314e540df(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13924,7 +13880,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13936,7 +13892,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_7358947314e540df(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13949,7 +13905,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_7358947314e540d
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13961,7 +13917,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_7358947314e540df(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13974,7 +13930,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_7358947314e540df(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13986,7 +13942,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_7358947314e540df(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13999,7 +13955,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_7358947314e540df(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -14011,7 +13967,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_7358947314e540df(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -14024,7 +13980,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_7358947314e540df(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_shard_policy arg2 ;
   
@@ -14036,7 +13992,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_7358947314e540df(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_shard_policy result;
   intgo _swig_go_result;
@@ -14049,7 +14005,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_7358947314e540df(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14061,7 +14017,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_7358947314e540df(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14074,7 +14030,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_7358947314e540df(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14086,7 +14042,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_7358947314e540df(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14099,7 +14055,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_7358947314e540df(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14111,7 +14067,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_7358947314e540df(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14124,7 +14080,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14136,7 +14092,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_7358947314e540df(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14149,7 +14105,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_7358947314e540df(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14161,7 +14117,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_7358947314e540df(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14174,7 +14130,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_7358947314e540df(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14186,7 +14142,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_7358947314e540df(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14199,7 +14155,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_7358947314e540df(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_input_mode arg2 ;
   
@@ -14211,7 +14167,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_7358947314e540df(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_input_mode result;
   intgo _swig_go_result;
@@ -14224,7 +14180,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14236,7 +14192,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_7358947314e540df(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14249,7 +14205,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_7358947314e540df(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_7358947314e540df() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_656ba16f52f6032d() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -14260,7 +14216,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_7358947314e540df(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -14270,7 +14226,7 @@ void _wrap_delete_dist_dataset_options_cdist_7358947314e540df(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_7358947314e540df(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14284,7 +14240,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_7358947314e540df(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -14316,7 +14272,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_7358947314e540df(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14347,7 +14303,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_7358947314e540df(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_7358947314e540df(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14359,7 +14315,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_7358947314e540df(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14372,7 +14328,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_7358947314e540df(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14384,7 +14340,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_7358947314e540df(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14397,7 +14353,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_7358947314e540df(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14409,7 +14365,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_7358947314e540df(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14422,7 +14378,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_7358947314e540df(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_7358947314e540df() {
+dist_input_context *_wrap_new_dist_input_context_cdist_656ba16f52f6032d() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -14433,7 +14389,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_7358947314e540df(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -14443,7 +14399,7 @@ void _wrap_delete_dist_input_context_cdist_7358947314e540df(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_7358947314e540df(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -14468,7 +14424,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_7358947314e540d
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14498,7 +14454,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_7358947314e540df(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14508,7 +14464,7 @@ void _wrap_dist_dataset_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14531,7 +14487,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14543,7 +14499,7 @@ void _wrap_dist_position_pass_set_cdist_7358947314e540df(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14556,7 +14512,7 @@ long long _wrap_dist_position_pass_get_cdist_7358947314e540df(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14568,7 +14524,7 @@ void _wrap_dist_position_elements_set_cdist_7358947314e540df(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14581,7 +14537,7 @@ long long _wrap_dist_position_elements_get_cdist_7358947314e540df(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14593,7 +14549,7 @@ void _wrap_dist_position_examples_set_cdist_7358947314e540df(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14606,7 +14562,7 @@ long long _wrap_dist_position_examples_get_cdist_7358947314e540df(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_7358947314e540df(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14618,7 +14574,7 @@ void _wrap_dist_position_batches_set_cdist_7358947314e540df(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_7358947314e540df(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14631,7 +14587,7 @@ long long _wrap_dist_position_batches_get_cdist_7358947314e540df(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_7358947314e540df() {
+dist_position *_wrap_new_dist_position_cdist_656ba16f52f6032d() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14642,7 +14598,7 @@ dist_position *_wrap_new_dist_position_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_position_cdist_7358947314e540df(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14652,7 +14608,7 @@ void _wrap_delete_dist_position_cdist_7358947314e540df(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_7358947314e540df(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_656ba16f52f6032d(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14675,7 +14631,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_7358947314e540df(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14700,7 +14656,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14723,7 +14679,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14733,7 +14689,7 @@ void _wrap_dist_iterator_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14775,7 +14731,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14806,7 +14762,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_7358947314e540df(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14829,7 +14785,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14859,7 +14815,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14882,7 +14838,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14905,7 +14861,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_7358947314e540df(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_7358947314e540df(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14917,7 +14873,7 @@ void _wrap_dist_drift_num_copies_set_cdist_7358947314e540df(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14930,7 +14886,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_7358947314e540df(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_7358947314e540df(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14942,7 +14898,7 @@ void _wrap_dist_drift_replica_set_cdist_7358947314e540df(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14955,7 +14911,7 @@ intgo _wrap_dist_drift_replica_get_cdist_7358947314e540df(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_7358947314e540df(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14967,7 +14923,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_7358947314e540df(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14980,7 +14936,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_7358947314e540df(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_7358947314e540df(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14992,7 +14948,7 @@ void _wrap_dist_drift_element_set_cdist_7358947314e540df(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_7358947314e540df(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -15005,7 +14961,7 @@ long long _wrap_dist_drift_element_get_cdist_7358947314e540df(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_7358947314e540df() {
+dist_drift *_wrap_new_dist_drift_cdist_656ba16f52f6032d() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -15016,7 +14972,7 @@ dist_drift *_wrap_new_dist_drift_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_7358947314e540df(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -15026,7 +14982,7 @@ void _wrap_delete_dist_drift_cdist_7358947314e540df(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -15051,7 +15007,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric_kind arg2 ;
   char *arg3 = (char *) 0 ;
@@ -15083,7 +15039,7 @@ _gostring_ _wrap_dist_metric_create_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15121,7 +15077,7 @@ _gostring_ _wrap_dist_metric_update_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -15146,7 +15102,7 @@ _gostring_ _wrap_dist_metric_result_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -15169,7 +15125,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_metric_kind result;
   intgo _swig_go_result;
@@ -15182,7 +15138,7 @@ intgo _wrap_dist_metric_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15195,7 +15151,7 @@ _gostring_ _wrap_dist_metric_name_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15208,7 +15164,7 @@ long long _wrap_dist_metric_variable_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -15218,7 +15174,7 @@ void _wrap_dist_metric_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15256,7 +15212,7 @@ _gostring_ _wrap_dist_average_loss_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15287,7 +15243,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15308,7 +15264,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15329,7 +15285,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_get_strategy_cdist_7358947314e540df() {
+long long _wrap_dist_get_strategy_cdist_656ba16f52f6032d() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -15340,7 +15296,7 @@ long long _wrap_dist_get_strategy_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_7358947314e540df() {
+intgo _wrap_dist_has_strategy_cdist_656ba16f52f6032d() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15351,7 +15307,7 @@ intgo _wrap_dist_has_strategy_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_7358947314e540df() {
+intgo _wrap_dist_in_cross_replica_context_cdist_656ba16f52f6032d() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15362,7 +15318,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_7358947314e540df() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_7358947314e540df() {
+long long _wrap_dist_get_replica_cdist_656ba16f52f6032d() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -15373,7 +15329,7 @@ long long _wrap_dist_get_replica_cdist_7358947314e540df() {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15394,7 +15350,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_7358947314e540df(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15417,7 +15373,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15438,7 +15394,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15463,7 +15419,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_7358947314e540df(long long
 }
 
 
-long long _wrap_dist_value_container_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15476,7 +15432,7 @@ long long _wrap_dist_value_container_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device_kind arg2 ;
   
@@ -15488,7 +15444,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_7358947314e540df(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device_kind result;
   intgo _swig_go_result;
@@ -15501,7 +15457,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_7358947314e540df(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -15513,7 +15469,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_7358947314e540df(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15526,7 +15482,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15545,7 +15501,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_7358947314e540df
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15558,7 +15514,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_7358947314
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -15570,7 +15526,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_73589473
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15583,7 +15539,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_735
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15593,7 +15549,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_7358947314e540df(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_7358947314e540df() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_656ba16f52f6032d() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -15604,7 +15560,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_7358947314e
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15614,7 +15570,7 @@ void _wrap_delete_dist_cross_device_options_cdist_7358947314e540df(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -15626,7 +15582,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -15642,7 +15598,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_7358947314e540df(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_7358947314e540df(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -15665,7 +15621,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_7358947314e540df(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -15675,7 +15631,7 @@ void _wrap_dist_cross_device_destroy_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_of_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_cross_device_kind result;
   intgo _swig_go_result;
@@ -15688,7 +15644,7 @@ intgo _wrap_dist_cross_device_kind_of_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15701,7 +15657,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15714,7 +15670,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_7358947314e540df(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15743,7 +15699,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_7358947314e540df(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15774,7 +15730,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -15801,7 +15757,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_7358947314e540df(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15828,7 +15784,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_7358947314e540df(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -15840,7 +15796,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_7358947314e540df(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15853,7 +15809,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_7358947314e540df(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -15865,7 +15821,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_7358947314e540df(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15878,7 +15834,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_7358947314e540df
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_7358947314e540df() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_656ba16f52f6032d() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15889,7 +15845,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_7358947314e540d
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15899,7 +15855,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_7358947314e540df(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15920,7 +15876,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_7358947314e540df(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15941,7 +15897,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_7358947314e540df(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15962,7 +15918,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_7358947314e540df(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15996,7 +15952,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -16030,7 +15986,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -16060,7 +16016,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16073,7 +16029,7 @@ long long _wrap_dist_checkpoint_size_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16088,7 +16044,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -16131,7 +16087,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16161,7 +16117,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -16173,7 +16129,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_7358947314e540df(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16186,7 +16142,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_7358947314e540df(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -16198,7 +16154,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_7358947314e540df(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16211,7 +16167,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_7358947314e540df(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_7358947314e540df() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_656ba16f52f6032d() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -16222,7 +16178,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_7358947
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_7358947314e540df(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -16232,7 +16188,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_7358947314e540df(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -16264,7 +16220,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_7358947314e540df(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16289,7 +16245,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_7358947314e540df(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16302,7 +16258,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_7358947314e540df(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16317,7 +16273,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_7358947314e540df(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16337,7 +16293,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_7358947314e540df(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -16347,7 +16303,7 @@ void _wrap_dist_checkpoint_destroy_cdist_7358947314e540df(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_7358947314e540df() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_656ba16f52f6032d() {
   dist_preemption_state result;
   intgo _swig_go_result;
   
@@ -16359,7 +16315,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_7358947314e540df() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_656ba16f52f6032d() {
   dist_preemption_state result;
   intgo _swig_go_result;
   
@@ -16371,7 +16327,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_7358947314e540df() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_7358947314e540df() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_656ba16f52f6032d() {
   dist_preemption_state result;
   intgo _swig_go_result;
   
@@ -16383,7 +16339,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_7358947314e540df() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_7358947314e540df(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16402,7 +16358,7 @@ void _wrap_dist_preemption_options_path_set_cdist_7358947314e540df(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_7358947314e540df(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16415,7 +16371,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_7358947314e540df(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_7358947314e540df(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -16427,7 +16383,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_7358947314e540df(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_7358947314e540df(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16440,7 +16396,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_7358947314e540df(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_7358947314e540df() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_656ba16f52f6032d() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -16451,7 +16407,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_7358947314e540d
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_7358947314e540df(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -16461,7 +16417,7 @@ void _wrap_delete_dist_preemption_options_cdist_7358947314e540df(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_7358947314e540df(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -16475,7 +16431,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_7358947314e540df(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_7358947314e540df(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -16500,7 +16456,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_7358947314e540df(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16510,7 +16466,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_7358947314e540df(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16520,7 +16476,7 @@ void _wrap_dist_preemption_notify_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -16548,7 +16504,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   dist_preemption_state *arg3 = (dist_preemption_state *) 0 ;
@@ -16573,7 +16529,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_7358947314e540df(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16583,7 +16539,7 @@ void _wrap_dist_preemption_count_run_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16596,7 +16552,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_7358947314e540df(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16608,7 +16564,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_7358947314e540df(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16621,7 +16577,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16633,7 +16589,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_7358947314e540df(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16646,7 +16602,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_7358947314e540df(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16656,7 +16612,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_7358947314e540df(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_7358947314e540df() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_656ba16f52f6032d() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -16667,7 +16623,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_7358947314e540d
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_7358947314e540df(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16677,7 +16633,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_7358947314e540df(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_7358947314e540df(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -16714,7 +16670,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_7358947314e540df(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -16748,7 +16704,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_7358947314e540df(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16769,7 +16725,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16782,7 +16738,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16803,7 +16759,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_7358947314e540df(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -16815,7 +16771,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_7358947314e540df(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16828,7 +16784,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16838,7 +16794,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_7358947314e540df(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_7358947314e540df() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_656ba16f52f6032d() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -16849,7 +16805,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_7358947314e540d
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_7358947314e540df(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16859,7 +16815,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_7358947314e540df(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_7358947314e540df(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16896,7 +16852,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_7358947314e540df(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16906,7 +16862,7 @@ void _wrap_dist_rpc_client_destroy_cdist_7358947314e540df(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16918,7 +16874,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_7358947314e540df(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16931,7 +16887,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16943,7 +16899,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_7358947314e540df(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16956,7 +16912,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_7358947314e540df(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_7358947314e540df() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_656ba16f52f6032d() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16967,7 +16923,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_7358947314e540df() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_7358947314e540df(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16977,7 +16933,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_7358947314e540df(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17011,7 +16967,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_7358947314e540df(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17045,7 +17001,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_7358947314e540df(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_7358947314e540df(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17070,7 +17026,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17095,7 +17051,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_7358947314e540df(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17108,7 +17064,7 @@ intgo _wrap_dist_remote_value_ready_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -17118,7 +17074,7 @@ void _wrap_dist_remote_value_cancel_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -17131,7 +17087,7 @@ long long _wrap_dist_remote_value_retain_cdist_7358947314e540df(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -17141,7 +17097,7 @@ void _wrap_dist_remote_value_release_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -17153,7 +17109,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_7358947314e540df(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17166,7 +17122,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_7358947314e540df(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17185,7 +17141,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_7358947314e540df(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17198,7 +17154,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -17210,7 +17166,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_7358947314e540df(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17223,7 +17179,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_7358947314e540df(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_7358947314e540df(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t arg2 ;
   
@@ -17235,7 +17191,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_7358947314e540df(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17248,7 +17204,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_7358947314e540df
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -17258,7 +17214,7 @@ void _wrap_dist_server_options_count_memory_cdist_7358947314e540df(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_7358947314e540df() {
+dist_server_options *_wrap_new_dist_server_options_cdist_656ba16f52f6032d() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -17269,7 +17225,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_7358947314e540df(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -17279,7 +17235,7 @@ void _wrap_delete_dist_server_options_cdist_7358947314e540df(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17313,7 +17269,7 @@ _gostring_ _wrap_dist_server_create_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_7358947314e540df(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -17336,7 +17292,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_7358947314e540df(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -17370,7 +17326,7 @@ _gostring_ _wrap_dist_server_register_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -17405,7 +17361,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_7358947314e540df(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17426,7 +17382,7 @@ _gostring_ _wrap_dist_server_start_cdist_7358947314e540df(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17439,7 +17395,7 @@ _gostring_ _wrap_dist_server_target_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17464,7 +17420,7 @@ _gostring_ _wrap_dist_server_join_cdist_7358947314e540df(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -17474,7 +17430,7 @@ void _wrap_dist_server_stop_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17495,7 +17451,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_7358947314e540df(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17508,7 +17464,7 @@ _gostring_ _wrap_dist_closure_name_cdist_7358947314e540df(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17521,7 +17477,7 @@ long long _wrap_dist_closure_id_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17534,7 +17490,7 @@ intgo _wrap_dist_closure_worker_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17547,7 +17503,7 @@ long long _wrap_dist_closure_cancel_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17581,7 +17537,7 @@ _gostring_ _wrap_dist_closure_read_cdist_7358947314e540df(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17613,7 +17569,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_7358947314e540df(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -17645,7 +17601,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -17677,7 +17633,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17718,7 +17674,7 @@ _gostring_ _wrap_dist_closure_update_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17748,7 +17704,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_7358947314e540df(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17760,7 +17716,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_7358947314e540df(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17773,7 +17729,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17785,7 +17741,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_7358947314e540
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17798,7 +17754,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_7358947314e54
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17810,7 +17766,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_7358947314e540df(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17823,7 +17779,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17835,7 +17791,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_7358947314e540df(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17848,7 +17804,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_7358947314e540df(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t arg2 ;
   
@@ -17860,7 +17816,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_7358947314e540df
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17873,7 +17829,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_7358947314e
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_7358947314e540df() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_656ba16f52f6032d() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17884,7 +17840,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_7358947314e54
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17894,7 +17850,7 @@ void _wrap_delete_dist_coordinator_options_cdist_7358947314e540df(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_7358947314e540df(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17906,7 +17862,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_7358947314e540df(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_7358947314e540df(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_656ba16f52f6032d(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17931,7 +17887,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_7358947314e540df(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17941,7 +17897,7 @@ void _wrap_dist_coordinator_destroy_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17953,7 +17909,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_7358947314e540df(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17966,7 +17922,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_7358947314e540df(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17985,7 +17941,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_7358947314e540df(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17998,7 +17954,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_7358947314e540
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_7358947314e540df() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_656ba16f52f6032d() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -18009,7 +17965,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_7358947314e54
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -18019,7 +17975,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_7358947314e540df(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_7358947314e540df(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -18033,7 +17989,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_7358947314e540df(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -18068,7 +18024,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_7358947314e540df(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18081,7 +18037,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_7358947314e540df(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -18096,7 +18052,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -18141,7 +18097,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -18184,7 +18140,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -18218,7 +18174,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18250,7 +18206,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_7358947314e540df(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -18282,7 +18238,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -18314,7 +18270,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_7358947314e540df(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -18355,7 +18311,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18383,7 +18339,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -18413,7 +18369,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_7358947314e540df(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_7358947314e540df(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -18425,7 +18381,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_7358947314e540df(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_7358947314e540df(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18438,7 +18394,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_7358947314e540df(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -18450,7 +18406,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_7358947314e540df(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_7358947314e540df(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -18463,7 +18419,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_7358947314e540df(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_7358947314e540df() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_656ba16f52f6032d() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -18474,7 +18430,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_7358947314e540df() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_7358947314e540df(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -18484,7 +18440,7 @@ void _wrap_delete_dist_schedule_options_cdist_7358947314e540df(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18518,7 +18474,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_7358947314e540df(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -18543,7 +18499,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_7358947314e540df(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -18566,7 +18522,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18603,7 +18559,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_7358947314e540df(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18615,7 +18571,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_7358947314e540df(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18628,7 +18584,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_7358947314e540df(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18640,7 +18596,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_7358947314e540df(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18653,7 +18609,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_7358947314e540df(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18665,7 +18621,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_7358947314e540df(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18678,7 +18634,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_7358947314e540df(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18690,7 +18646,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_7358947314e540df(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18703,7 +18659,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_7358947314e540df(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18715,7 +18671,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_7358947314e540df(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18728,7 +18684,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18740,7 +18696,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_7358947314e540df(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18753,7 +18709,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18765,7 +18721,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_7358947314e540df(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18778,7 +18734,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18790,7 +18746,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_7358947314e540df(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18803,7 +18759,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_7358947314e540df(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18815,7 +18771,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_7358947314e540df(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18828,7 +18784,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_7358947314e540df(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18840,7 +18796,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_7358947314e540df(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18853,7 +18809,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_7358947314e540df(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18865,7 +18821,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_7358947314e540df(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18878,7 +18834,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_7358947314e540df(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18890,7 +18846,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_7358947314e540df(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18903,7 +18859,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_7358947314e540df(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18915,7 +18871,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_7358947314e540df(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18928,7 +18884,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_7358947314e540df
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_7358947314e540df() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_656ba16f52f6032d() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18939,7 +18895,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_7358947314e540df(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_7358947314e540df(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18949,7 +18905,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_7358947314e540df(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_7358947314e540df(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_656ba16f52f6032d(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18972,7 +18928,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_7358947314e540df(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_7358947314e540df() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_656ba16f52f6032d() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18983,7 +18939,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_7358947314e540df() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_7358947314e540df(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_656ba16f52f6032d(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18993,7 +18949,7 @@ void _wrap_delete_dist_topology_options_cdist_7358947314e540df(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19026,7 +18982,7 @@ _gostring_ _wrap_dist_topology_create_cdist_7358947314e540df(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -19036,7 +18992,7 @@ void _wrap_dist_topology_destroy_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19069,7 +19025,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_7358947314e540df(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_7358947314e540df(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -19079,7 +19035,7 @@ void _wrap_dist_device_assignment_destroy_cdist_7358947314e540df(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_7358947314e540df(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_656ba16f52f6032d(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -19102,7 +19058,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_7358947314e540df(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19115,7 +19071,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19128,7 +19084,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_7358947314e540df(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19141,7 +19097,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_7358947314e540df(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -19154,7 +19110,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_7358947314e540df(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19179,7 +19135,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_7358947314e540df(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19204,7 +19160,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_7358947314e540df(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19229,7 +19185,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19264,7 +19220,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_7358947314e540df(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19299,7 +19255,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_7358947314e540df(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -19330,7 +19286,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_7358947314e540df(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_7358947314e540df(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -19353,7 +19309,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_7358947314e540df(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -19366,7 +19322,7 @@ long long _wrap_dist_device_assignment_topology_cdist_7358947314e540df(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19379,7 +19335,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_7358947314e540df(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19392,7 +19348,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_7358947314e540df(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19419,7 +19375,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_7358947314e540df(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19456,7 +19412,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_7358947314e540df(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19493,7 +19449,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_7358947314e540df(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind arg2 ;
   
@@ -19505,7 +19461,7 @@ void _wrap_dist_partition_kind_set_cdist_7358947314e540df(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind result;
   intgo _swig_go_result;
@@ -19518,7 +19474,7 @@ intgo _wrap_dist_partition_kind_get_cdist_7358947314e540df(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19530,7 +19486,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_7358947314e540df(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19543,7 +19499,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_7358947314e540df(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19555,7 +19511,7 @@ void _wrap_dist_partition_logical_device_set_cdist_7358947314e540df(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19568,7 +19524,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_7358947314e540df(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19580,7 +19536,7 @@ void _wrap_dist_partition_uneven_set_cdist_7358947314e540df(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19593,7 +19549,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_7358947314e540df(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_7358947314e540df(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19605,7 +19561,7 @@ void _wrap_dist_partition_spmd_set_cdist_7358947314e540df(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_7358947314e540df(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19618,7 +19574,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_7358947314e540df(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_7358947314e540df() {
+dist_partition *_wrap_new_dist_partition_cdist_656ba16f52f6032d() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -19629,7 +19585,7 @@ dist_partition *_wrap_new_dist_partition_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_7358947314e540df(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -19639,7 +19595,7 @@ void _wrap_delete_dist_partition_cdist_7358947314e540df(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_7358947314e540df(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19653,7 +19609,7 @@ void _wrap_dist_partition_set_shape_cdist_7358947314e540df(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_7358947314e540df(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19667,7 +19623,7 @@ void _wrap_dist_partition_set_dimensions_cdist_7358947314e540df(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_7358947314e540df(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19688,7 +19644,7 @@ _gostring_ _wrap_dist_partition_check_cdist_7358947314e540df(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_7358947314e540df(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_656ba16f52f6032d(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -19700,7 +19656,7 @@ void _wrap_dist_split_options_uneven_set_cdist_7358947314e540df(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_7358947314e540df(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_656ba16f52f6032d(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19713,7 +19669,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_7358947314e540df(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_7358947314e540df() {
+dist_split_options *_wrap_new_dist_split_options_cdist_656ba16f52f6032d() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -19724,7 +19680,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_7358947314e540df(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_656ba16f52f6032d(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -19734,7 +19690,7 @@ void _wrap_delete_dist_split_options_cdist_7358947314e540df(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19761,7 +19717,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_7358947314e540df(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19786,7 +19742,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_7358947314e540df(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19799,7 +19755,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_7358947314e540df(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_7358947314e540df(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -19812,7 +19768,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_7358947314e540df(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_7358947314e540df(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_656ba16f52f6032d(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -19835,7 +19791,7 @@ _gostring_ _wrap_dist_value_partition_cdist_7358947314e540df(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_7358947314e540df(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -19847,7 +19803,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_7358947314e540df(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_7358947314e540df(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19860,7 +19816,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_7358947314e540df(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_7358947314e540df(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19872,7 +19828,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_7358947314e540df(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_7358947314e540df(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19885,7 +19841,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_7358947314e540df(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_7358947314e540df() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_656ba16f52f6032d() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19896,7 +19852,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_7358947314e540df(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19906,7 +19862,7 @@ void _wrap_delete_dist_devices_options_cdist_7358947314e540df(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_7358947314e540df(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19918,7 +19874,7 @@ void _wrap_dist_devices_options_add_result_cdist_7358947314e540df(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19952,7 +19908,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_7358947314e540df(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_7358947314e540df(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_656ba16f52f6032d(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19965,7 +19921,7 @@ intgo _wrap_dist_device_replica_cdist_7358947314e540df(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19997,7 +19953,7 @@ _gostring_ _wrap_dist_device_axis_cdist_7358947314e540df(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -20027,7 +19983,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_7358947314e540df(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_7358947314e540df(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -20039,7 +19995,7 @@ void _wrap_dist_halo_ndim_set_cdist_7358947314e540df(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_7358947314e540df(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_656ba16f52f6032d(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -20052,7 +20008,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_7358947314e540df(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_7358947314e540df() {
+dist_halo *_wrap_new_dist_halo_cdist_656ba16f52f6032d() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -20063,7 +20019,7 @@ dist_halo *_wrap_new_dist_halo_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_7358947314e540df(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_656ba16f52f6032d(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -20073,7 +20029,7 @@ void _wrap_delete_dist_halo_cdist_7358947314e540df(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20087,7 +20043,7 @@ void _wrap_dist_halo_set_parts_cdist_7358947314e540df(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20101,7 +20057,7 @@ void _wrap_dist_halo_set_low_cdist_7358947314e540df(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -20115,7 +20071,7 @@ void _wrap_dist_halo_set_high_cdist_7358947314e540df(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_7358947314e540df(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -20129,7 +20085,7 @@ void _wrap_dist_halo_set_edges_cdist_7358947314e540df(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_7358947314e540df(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -20166,7 +20122,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_7358947314e540df(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_7358947314e540df(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_656ba16f52f6032d(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -20205,7 +20161,7 @@ _gostring_ _wrap_dist_reshard_cdist_7358947314e540df(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_7358947314e540df(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -20234,7 +20190,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_7358947314e540df(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20254,7 +20210,7 @@ intgo _wrap_fail_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20274,7 +20230,7 @@ intgo _wrap_fail_as_told_cdist_7358947314e540df(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -20299,7 +20255,7 @@ _gostring_ _wrap_rpc_arguments_cdist_7358947314e540df(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_7358947314e540df(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_656ba16f52f6032d(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -20312,7 +20268,7 @@ _gostring_ _wrap_Text_text_cdist_7358947314e540df(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20335,7 +20291,7 @@ _gostring_ _wrap_Text_explain_cdist_7358947314e540df(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -20358,7 +20314,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_7358947314e540df(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -20381,7 +20337,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_7358947314e540df(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -20404,7 +20360,7 @@ _gostring_ _wrap_Text_describe_value_cdist_7358947314e540df(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -20427,7 +20383,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_7358947314e540df(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20450,7 +20406,7 @@ _gostring_ _wrap_Text_write_trace_cdist_7358947314e540df(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -20473,7 +20429,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_7358947314e540df(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -20496,7 +20452,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_7358947314e540df(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -20526,7 +20482,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_7358947314e540df(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_7358947314e540df(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -20549,7 +20505,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_7358947314e540df(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_7358947314e540df(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_656ba16f52f6032d(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20577,7 +20533,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_7358947314e540df(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_7358947314e540df() {
+Text *_wrap_new_Text_cdist_656ba16f52f6032d() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -20588,7 +20544,7 @@ Text *_wrap_new_Text_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_Text_cdist_7358947314e540df(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_656ba16f52f6032d(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -20598,7 +20554,7 @@ void _wrap_delete_Text_cdist_7358947314e540df(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20621,7 +20577,7 @@ _gostring_ _wrap_Stragglers_read_cdist_7358947314e540df(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_7358947314e540df(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_656ba16f52f6032d(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20634,7 +20590,7 @@ long long _wrap_Stragglers_size_cdist_7358947314e540df(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20649,7 +20605,7 @@ intgo _wrap_Stragglers_collective_cdist_7358947314e540df(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20664,7 +20620,7 @@ intgo _wrap_Stragglers_group_cdist_7358947314e540df(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20679,7 +20635,7 @@ intgo _wrap_Stragglers_replica_cdist_7358947314e540df(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20694,7 +20650,7 @@ intgo _wrap_Stragglers_worker_cdist_7358947314e540df(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20709,7 +20665,7 @@ long long _wrap_Stragglers_rounds_cdist_7358947314e540df(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20724,7 +20680,7 @@ long long _wrap_Stragglers_times_last_cdist_7358947314e540df(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20739,7 +20695,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_7358947314e540df(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20754,7 +20710,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_7358947314e540df(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_7358947314e540df(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -20769,7 +20725,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_7358947314e540df(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_7358947314e540df() {
+Stragglers *_wrap_new_Stragglers_cdist_656ba16f52f6032d() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -20780,7 +20736,7 @@ Stragglers *_wrap_new_Stragglers_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_7358947314e540df(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_656ba16f52f6032d(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -20790,7 +20746,7 @@ void _wrap_delete_Stragglers_cdist_7358947314e540df(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_7358947314e540df(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_656ba16f52f6032d(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20803,7 +20759,7 @@ long long _wrap_Numbers_size_cdist_7358947314e540df(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20818,7 +20774,7 @@ long long _wrap_Numbers_at_cdist_7358947314e540df(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20830,7 +20786,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_7358947314e540df(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20842,7 +20798,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_7358947314e540df(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20854,7 +20810,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_7358947314e540df(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20866,7 +20822,7 @@ void _wrap_Numbers_topology_serialized_cdist_7358947314e540df(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20878,7 +20834,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_7358947314e540df(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20905,7 +20861,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_7358947314e540df(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20932,7 +20888,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_7358947314e540d
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_7358947314e540df(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_656ba16f52f6032d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20944,7 +20900,7 @@ void _wrap_Numbers_partition_shape_cdist_7358947314e540df(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_7358947314e540df(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_656ba16f52f6032d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20956,7 +20912,7 @@ void _wrap_Numbers_partition_dimensions_cdist_7358947314e540df(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_7358947314e540df(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_656ba16f52f6032d(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20981,7 +20937,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_7358947314e540df(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -21021,7 +20977,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_7358947314e540df(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_7358947314e540df(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -21044,7 +21000,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_7358947314e540df(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_7358947314e540df() {
+Numbers *_wrap_new_Numbers_cdist_656ba16f52f6032d() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -21055,7 +21011,7 @@ Numbers *_wrap_new_Numbers_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_Numbers_cdist_7358947314e540df(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_656ba16f52f6032d(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -21065,7 +21021,7 @@ void _wrap_delete_Numbers_cdist_7358947314e540df(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_7358947314e540df(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -21090,7 +21046,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_7358947314e540df(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -21121,7 +21077,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_7358947314e540df(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -21148,7 +21104,7 @@ void _wrap_tensor_at_cdist_7358947314e540df(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -21162,7 +21118,7 @@ void _wrap_set_number_at_cdist_7358947314e540df(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_7358947314e540df(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_656ba16f52f6032d(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -21183,7 +21139,7 @@ void _wrap_Destinations_add_cdist_7358947314e540df(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_7358947314e540df(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_656ba16f52f6032d(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -21196,7 +21152,7 @@ dist_destination *_wrap_Destinations_get_cdist_7358947314e540df(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_7358947314e540df() {
+Destinations *_wrap_new_Destinations_cdist_656ba16f52f6032d() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -21207,7 +21163,7 @@ Destinations *_wrap_new_Destinations_cdist_7358947314e540df() {
 }
 
 
-void _wrap_delete_Destinations_cdist_7358947314e540df(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_656ba16f52f6032d(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -21217,7 +21173,7 @@ void _wrap_delete_Destinations_cdist_7358947314e540df(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_dtype arg3 ;
@@ -21255,7 +21211,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_7358947314e540df(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_7358947314e540df(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_dtype arg3 ;
@@ -21293,7 +21249,7 @@ _gostring_ _wrap_quick_broadcast_cdist_7358947314e540df(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_7358947314e540df(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -21321,7 +21277,7 @@ _gostring_ _wrap_run_until_cdist_7358947314e540df(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_7358947314e540df(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

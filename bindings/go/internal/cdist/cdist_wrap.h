@@ -21,8 +21,7 @@ class SwigDirector_Callbacks : public Callbacks
   virtual int32_t replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas);
   virtual int64_t values(int64_t token,int64_t replica,int64_t args,int64_t kwargs);
   virtual int64_t merge(int64_t token,int64_t strategy,int64_t args,int64_t kwargs);
-  virtual int32_t update(int64_t token,int64_t copy,int64_t args);
-  virtual int64_t update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs);
+  virtual int64_t update(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs);
   virtual int64_t source(int64_t token,int64_t index);
   virtual int64_t file_source(int64_t token,int64_t file,char const *name,int64_t index);
   virtual int64_t dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas);

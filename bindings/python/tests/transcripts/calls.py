@@ -116,15 +116,12 @@ def batch(g, call):
 
 
 def update(g):
-    g.needed("variable").update(g.player.function("update"), g.object("args"))
-    return Answers()
-
-
-def update_values(g):
+    if g.number("options.parallel"):
+        return g.needed("variable").update(g.player.function("update of copy"), g.object("args"))
     if not g.has("variable"):
         raise NotInPython("a variable is an object, which nothing stands for")
     group = not g.number("options.ungrouped")
-    fn = g.player.function("update_values")
+    fn = g.player.function("update")
     return g.needed("strategy").update_values(
         g.object("variable"), fn, g.object("args"), g.object("kwargs"), group=group
     )
@@ -132,7 +129,7 @@ def update_values(g):
 
 def replica_update(g):
     group = not g.number("options.ungrouped")
-    fn = g.player.function("update_values")
+    fn = g.player.function("update")
     return g.needed("replica").update(g.object("variable"), fn, g.object("args"), g.object("kwargs"), group=group)
 
 
@@ -351,7 +348,6 @@ CALLS = {
     "cross_device_batch_reduce": lambda g: batch(g, g.needed("cross_device").batch_reduce),
     "cross_device_broadcast": lambda g: g.needed("cross_device").broadcast(g.object("value"), g.destination()),
     "update": update,
-    "update_values": update_values,
     "replica_update": replica_update,
     "value_container": lambda g: libdist.get_strategy().value_container(g.object("value")),
     "strategy_local_results": lambda g: g.needed("strategy").local_results(g.object("value")),

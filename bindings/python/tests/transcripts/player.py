@@ -237,7 +237,7 @@ def _changed(line, copy):
             copy[...] = after
 
 
-def _update(player, call, copy, *args):
+def _update_copy(player, call, copy, *args):
     now = literal_of(copy)
 
     def fits(given):
@@ -250,14 +250,14 @@ def _update(player, call, copy, *args):
     player.perform(line, _given(line, args, {}))
 
 
-def _update_values(player, call, place, *args, **kwargs):
+def _update(player, call, place, *args, **kwargs):
     now = None if place.copy is None else literal_of(place.copy)
 
     def fits(given):
         same = now is None or same_literal(given["copy"], now)
         return int(given["replica"]) == place.replica and text_of(given["device"]) == place.device and same
 
-    line = player.take(call, "update_values", fits)
+    line = player.take(call, "update", fits)
     if place.copy is not None:
         _changed(line, place.copy)
     return player.perform(line, _given(line, args, kwargs))
@@ -298,7 +298,7 @@ FUNCTIONS = {
     "replica": _replica,
     "merge": _merge,
     "update": _update,
-    "update_values": _update_values,
+    "update of copy": _update_copy,
     "value": _value,
     "initial": _initial,
     "source": lambda player, call, index: _element(player, call, "source", index=index),

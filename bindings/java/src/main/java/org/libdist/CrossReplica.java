@@ -152,7 +152,7 @@ public abstract class CrossReplica extends NativeObject {
     public <X extends Exception> void update(Variable variable, UpdateFunction<X> fn, Value args) throws X {
         Calls.<X>run(UpdateTarget.of(variable, fn),
                 (uses, token) -> DistModule.dist_update(uses.of(this), uses.of(variable, "variable"), token,
-                                Value.arguments(uses, this, args)));
+                                Value.arguments(uses, this, args), 0, UpdateTarget.options(uses, false, true), null));
     }
 
     /**
@@ -169,9 +169,9 @@ public abstract class CrossReplica extends NativeObject {
             Value kwargs, boolean ungrouped) throws X {
         return Calls.<X>valueOf(UpdateTarget.of(variable, fn),
                 (uses, token, out)
-                        -> DistModule.dist_update_values(uses.of(this), uses.of(variable, "variable"), token,
+                        -> DistModule.dist_update(uses.of(this), uses.of(variable, "variable"), token,
                                 Value.arguments(uses, this, args), uses.ofNullable(kwargs),
-                                UpdateTarget.options(uses, ungrouped), out));
+                                UpdateTarget.options(uses, ungrouped, false), out));
     }
 
     /**
@@ -185,7 +185,7 @@ public abstract class CrossReplica extends NativeObject {
         return Calls.<X>valueOf(UpdateTarget.of(null, fn),
                 (uses, token, out) -> DistModule.dist_update_non_slot(uses.of(this), token,
                                 Value.arguments(uses, this, args), uses.ofNullable(kwargs),
-                                UpdateTarget.options(uses, ungrouped), out));
+                                UpdateTarget.options(uses, ungrouped, false), out));
     }
 
     /**

@@ -229,7 +229,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
             Value kwargs, boolean ungrouped) throws X {
         long replica = active("dist_replica_update");
         return Calls.<X>valueOf(UpdateTarget.of(variable, fn), (uses, token, out) -> {
-            dist_update_options options = UpdateTarget.options(uses, ungrouped);
+            dist_update_options options = UpdateTarget.options(uses, ungrouped, false);
             DistModule.dist_replica_update(replica, uses.of(variable, "variable"), token,
                     Value.arguments(uses, strategy(), args), uses.ofNullable(kwargs), options, out);
         });

@@ -28,11 +28,7 @@ abstract class Target {
         throw unexpected();
     }
 
-    void update(long copy, long args) throws Exception {
-        throw unexpected();
-    }
-
-    long updateValues(int replica, String device, long copy, long args, long kwargs) throws Exception {
+    long update(int replica, String device, long copy, long args, long kwargs) throws Exception {
         throw unexpected();
     }
 

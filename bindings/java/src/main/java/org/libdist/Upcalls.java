@@ -214,16 +214,8 @@ final class Upcalls extends Callbacks {
     }
 
     @Override
-    public int update(long token, long copy, long args) {
-        return (int) -call(token, target -> {
-            target.update(copy, args);
-            return 0;
-        });
-    }
-
-    @Override
-    public long update_values(long token, int replica, byte[] device, long copy, long args, long kwargs) {
-        return call(token, target -> target.updateValues(replica, Texts.of(device), copy, args, kwargs));
+    public long update(long token, int replica, byte[] device, long copy, long args, long kwargs) {
+        return call(token, target -> target.update(replica, Texts.of(device), copy, args, kwargs));
     }
 
     @Override

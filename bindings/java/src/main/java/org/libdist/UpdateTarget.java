@@ -6,30 +6,33 @@ import java.util.Objects;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_update_options;
 
-/** An update function of either kind, which keeps the variable's memory alive while views of it exist. */
+/** An update function, which keeps the variable's memory alive while views of it exist. */
 final class UpdateTarget extends Target {
     private final Variable variable; // null: none
-    private final UpdateFunction<?> plain;
-    private final UpdateValuesFunction<?> withResult;
+    private final UpdateValuesFunction<?> fn;
 
-    private UpdateTarget(Variable variable, UpdateFunction<?> plain, UpdateValuesFunction<?> withResult) {
+    private UpdateTarget(Variable variable, UpdateValuesFunction<?> fn) {
         this.variable = variable;
-        this.plain = plain;
-        this.withResult = withResult;
+        this.fn = fn;
     }
 
     static Target of(Variable variable, UpdateFunction<?> fn) {
-        return new UpdateTarget(variable, Objects.requireNonNull(fn, "fn"), null);
+        Objects.requireNonNull(fn, "fn");
+        return new UpdateTarget(variable, (place, args, kwargs) -> {
+            fn.update(place.copy(), args);
+            return null;
+        });
     }
 
     static Target of(Variable variable, UpdateValuesFunction<?> fn) {
-        return new UpdateTarget(variable, null, Objects.requireNonNull(fn, "fn"));
+        return new UpdateTarget(variable, Objects.requireNonNull(fn, "fn"));
     }
 
-    static dist_update_options options(Uses uses, boolean ungrouped) {
+    static dist_update_options options(Uses uses, boolean ungrouped, boolean parallel) {
         dist_update_options options = new dist_update_options();
         uses.defer(options::delete);
         options.setUngrouped(ungrouped ? 1 : 0);
+        options.setParallel(parallel ? 1 : 0);
         return options;
     }
 
@@ -43,17 +46,9 @@ final class UpdateTarget extends Target {
     }
 
     @Override
-    void update(long tensor, long args) throws Exception {
-        try (Value given = Value.borrowed(args)) {
-            plain.update(copy(tensor), given);
-        }
-    }
-
-    @Override
-    long updateValues(int replica, String device, long tensor, long args, long kwargs) throws Exception {
+    long update(int replica, String device, long tensor, long args, long kwargs) throws Exception {
         try (Value given = Value.borrowed(args); Value named = Value.borrowed(kwargs)) {
-            return Value.handedOver(
-                    withResult.update(new UpdatePlace(replica, device, copy(tensor)), given, named));
+            return Value.handedOver(fn.update(new UpdatePlace(replica, device, copy(tensor)), given, named));
         }
     }
 }

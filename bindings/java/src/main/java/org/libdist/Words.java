@@ -40,7 +40,6 @@ final class Words {
             Map.entry("broadcast_to", "Strategy.broadcastTo"), Map.entry("gather", "Strategy.gather"),
             Map.entry("destination_device", "Strategy.destinationDevice"),
             Map.entry("update", "Strategy.update"),
-            Map.entry("update_values", "Strategy.updateValues"),
             Map.entry("update_non_slot", "Strategy.updateNonSlot"),
             Map.entry("all_reduce_value", "Replica.allReduce"),
             Map.entry("all_gather_value", "Replica.allGather"),

@@ -317,12 +317,14 @@ final class Calls {
         value("cross_device_broadcast",
                 (p, l) -> p.object(CrossDevice.class, l, "cross_device")
                                    .broadcast(value(p, l, "value"), destination(p, l, "destination.")));
-        act("update",
-                (p, l) -> strategy(p, l).update(variable(p, l), Functions.update(p, l), value(p, l, "args")));
-        value("update_values",
-                (p, l) -> strategy(p, l).updateValues(variable(p, l), Functions.updateValues(p, l),
-                                value(p, l, "args"), value(p, l, "kwargs"),
-                                l.number("options.ungrouped") != 0));
+        value("update", (p, l) -> {
+            if (l.number("options.parallel") != 0) {
+                strategy(p, l).update(variable(p, l), Functions.update(p, l), value(p, l, "args"));
+                return null;
+            }
+            return strategy(p, l).updateValues(variable(p, l), Functions.updateValues(p, l), value(p, l, "args"),
+                    value(p, l, "kwargs"), l.number("options.ungrouped") != 0);
+        });
         value("replica_update",
                 (p, l) -> replica(p, l).update(variable(p, l), Functions.updateValues(p, l),
                                 value(p, l, "args"), value(p, l, "kwargs"),

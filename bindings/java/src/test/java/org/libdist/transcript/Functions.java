@@ -75,6 +75,9 @@ final class Functions {
                     l -> given.entrySet().stream().allMatch(
                             field -> field.getValue().equals(l.given.get(field.getKey()))));
             given.remove("args.is");
+            // the function is not told whose copy it is
+            given.put("replica", line.given.get("replica"));
+            given.put("device", line.given.get("device"));
             give(p, line, given, "args", args);
             change(copy, line);
             p.perform(line, given);
@@ -95,7 +98,7 @@ final class Functions {
             if (place.copy() != null) {
                 given.put("copy", Literals.of(place.copy()));
             }
-            Line line = p.take(call, "update_values",
+            Line line = p.take(call, "update",
                     l -> given.entrySet().stream().allMatch(
                             field -> field.getValue().equals(l.given.get(field.getKey()))));
             give(p, line, given, "args", args);

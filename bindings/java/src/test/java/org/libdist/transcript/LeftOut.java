@@ -42,8 +42,8 @@ final class LeftOut {
         if (line.answered.getOrDefault("error", "").startsWith("t:args%20is%20")) {
             return "a value that is no list or tuple is the only argument";
         }
-        if (line.name.equals("update_values") && !line.has("variable")) {
-            return "updateValues() without a variable is a NullPointerException";
+        if (line.name.equals("update") && !line.has("variable")) {
+            return "update() without a variable is a NullPointerException";
         }
         if (REPLICAS_OWN.contains(line.name) && !line.has("replica")) {
             return "there is no method without a replica";

@@ -67,8 +67,7 @@ static void each_copy_has_its_own_arguments(void **state) {
   dist_value *spread = scalars(*state, DIST_F32, 10, 20, 30);
   dist_value *args = NULL, *result = NULL;
   assert_int_equal(dist_value_create_tuple(*state, &spread, 1, &args), DIST_OK);
-  assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, &result),
-                   DIST_OK);
+  assert_int_equal(dist_update(*state, variable, scale_and_add, &self, args, NULL, NULL, &result), DIST_OK);
   assert_int_equal(self.calls, R);
   assert_int_equal(self.cross, R);
   assert_int_equal(self.no_replica, R);
@@ -99,22 +98,21 @@ static void results_without_a_group(void **state) {
   dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
   options.ungrouped = 1;
   seen self = {.strategy = *state};
-  assert_int_equal(
-      dist_update_values(*state, variable, scale_and_add, &self, args, kwargs, &options, &result), DIST_OK);
+  assert_int_equal(dist_update(*state, variable, scale_and_add, &self, args, kwargs, &options, &result),
+                   DIST_OK);
   assert_int_equal(dist_value_kind_of(result), DIST_VALUE_TUPLE);
   assert_int_equal(dist_value_size(result), 1);
   assert_ptr_equal(dist_value_item(result, 0), scale);
   assert_true(copy_of(variable, 1) == 6);
   dist_value_release(result);
   self.calls = 0;
-  assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, &options, &result),
+  assert_int_equal(dist_update(*state, variable, scale_and_add, &self, args, NULL, &options, &result),
                    DIST_OK);
   assert_int_equal(dist_value_size(result), R);
   dist_value_release(result);
   /* Results may be dropped, and of what is no variable there is no copy. */
   self.calls = 0;
-  assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, NULL),
-                   DIST_OK);
+  assert_int_equal(dist_update(*state, variable, scale_and_add, &self, args, NULL, NULL, NULL), DIST_OK);
   self.calls = 0;
   assert_int_equal(dist_update_non_slot(*state, scale_and_add, &self, args, kwargs, NULL, &result), DIST_OK);
   assert_int_equal(self.calls, R);
@@ -154,8 +152,7 @@ static void an_update_may_run_and_reduce(void **state) {
   dist_value *number = tensor_of(*state, DIST_F32, 0, NULL, &two);
   dist_value *args = NULL, *result = NULL;
   assert_int_equal(dist_value_create_list(*state, &number, 1, &args), DIST_OK);
-  assert_int_equal(dist_update_values(*state, variable, run_and_reduce, *state, args, NULL, NULL, &result),
-                   DIST_OK);
+  assert_int_equal(dist_update(*state, variable, run_and_reduce, *state, args, NULL, NULL, &result), DIST_OK);
   assert_ptr_equal(result, number);
   dist_value_release(result);
   dist_value_release(args);
@@ -177,8 +174,8 @@ static dist_status update_inside(dist_replica *replica, dist_value *args, dist_v
 
 static dist_status update_from_inside(dist_replica *replica, void *user_data) {
   inside *test = user_data;
-  return dist_update_values(dist_replica_strategy(replica), test->variable, scale_and_add, &test->self, NULL,
-                            NULL, NULL, NULL);
+  return dist_update(dist_replica_strategy(replica), test->variable, scale_and_add, &test->self, NULL, NULL,
+                     NULL, NULL);
 }
 
 static void replicas_update_together(void **state) {
@@ -212,8 +209,7 @@ static void central_storage_updates_its_one_copy(void **state) {
   dist_value *spread = scalars(strategy, DIST_F32, 5, 6, 7);
   dist_value *args = NULL, *result = NULL;
   assert_int_equal(dist_value_create_list(strategy, &spread, 1, &args), DIST_OK);
-  assert_int_equal(dist_update_values(strategy, variable, scale_and_add, &self, args, NULL, NULL, &result),
-                   DIST_OK);
+  assert_int_equal(dist_update(strategy, variable, scale_and_add, &self, args, NULL, NULL, &result), DIST_OK);
   assert_int_equal(self.calls, 1);
   assert_int_equal(self.replicas[0], -1);
   assert_string_equal(self.devices[0], "device:CPU:7");
@@ -251,22 +247,22 @@ static void bad_updates(void **state) {
   dist_value *args = NULL, *result = NULL;
   dist_update_options options = DIST_UPDATE_OPTIONS_INIT;
   assert_int_equal(dist_value_create_list(*state, &tensor, 1, &args), DIST_OK);
-  assert_int_equal(dist_update_values(*state, NULL, scale_and_add, &self, args, NULL, NULL, &result),
+  assert_int_equal(dist_update(*state, NULL, scale_and_add, &self, args, NULL, NULL, &result),
                    DIST_INVALID_ARGUMENT);
-  assert_fails_with(dist_update_values(*state, variable, NULL, &self, args, NULL, NULL, &result),
-                    DIST_INVALID_ARGUMENT, "dist_update_values(): fn is NULL");
-  assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, tensor, NULL, NULL, &result),
+  assert_fails_with(dist_update(*state, variable, NULL, &self, args, NULL, NULL, &result),
+                    DIST_INVALID_ARGUMENT, "dist_update(): fn is NULL");
+  assert_int_equal(dist_update(*state, variable, scale_and_add, &self, tensor, NULL, NULL, &result),
                    DIST_INVALID_ARGUMENT);
-  assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, args, NULL, &result),
+  assert_int_equal(dist_update(*state, variable, scale_and_add, &self, args, args, NULL, &result),
                    DIST_INVALID_ARGUMENT);
-  assert_int_equal(dist_update_values(*state, foreign, scale_and_add, &self, args, NULL, NULL, &result),
+  assert_int_equal(dist_update(*state, foreign, scale_and_add, &self, args, NULL, NULL, &result),
                    DIST_INVALID_ARGUMENT);
   options.ungrouped = 2;
-  assert_int_equal(dist_update_values(*state, variable, scale_and_add, &self, args, NULL, &options, &result),
+  assert_int_equal(dist_update(*state, variable, scale_and_add, &self, args, NULL, &options, &result),
                    DIST_INVALID_ARGUMENT);
   assert_int_equal(self.calls, 0);
   assert_fails_with(
-      dist_update_values(*state, variable, scale_and_add, &self, args, NULL, NULL, &result), DIST_DATA_LOSS,
+      dist_update(*state, variable, scale_and_add, &self, args, NULL, NULL, &result), DIST_DATA_LOSS,
       "the host's update function returned DATA_LOSS without a reason. Use dist_fail() to report one");
   assert_int_equal(self.calls, 2); /* the first failure ends it */
   assert_null(result);
@@ -417,5 +413,5 @@ int main(void) {
       cmocka_unit_test(gathers_refuse_indexed_slices),
       cmocka_unit_test(broadcasts_and_contexts),
   };
-  return cmocka_run_group_tests_name("update_values", tests, make_strategy, end_strategy);
+  return cmocka_run_group_tests_name("update", tests, make_strategy, end_strategy);
 }

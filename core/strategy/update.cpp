@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/strategy/update_values.hpp"
+#include "core/strategy/update.hpp"
 
 #include <memory_resource>
+#include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/cross_replica/copies.hpp"
 #include "core/run/current.hpp"
 #include "core/run/merge_call.hpp"
+#include "core/strategy/between_runs.hpp"
 
 namespace dist {
 namespace {
@@ -52,12 +55,14 @@ class InScope {
   const Current before_;
 };
 
-Status call_one(Strategy& strategy, const UpdateCall& update, LocalReplica copy, ValueRef* out) {
-  Memory& memory = strategy.memory();
+// One copy's components of the arguments, and what its call returned.
+struct CopyCall {
   ValueRef args;
   ValueRef kwargs;
-  DIST_TRY(component_of(memory, update.args, copy, &args));
-  DIST_TRY(component_of(memory, update.kwargs, copy, &kwargs));
+  ValueRef result;
+};
+
+Status call_one(Strategy& strategy, const UpdateCall& update, LocalReplica copy, CopyCall& call) {
   const auto devices = strategy.devices().parameters();
   const auto index = dist::index(copy);
   dist_tensor view{};
@@ -68,9 +73,49 @@ Status call_one(Strategy& strategy, const UpdateCall& update, LocalReplica copy,
   const uint64_t before = failures_on_this_thread();
   Value* result = nullptr;
   const InScope scope(strategy);
-  const dist_status status = update.fn.call(place, args.get(), kwargs.get(), &result, update.fn.context);
-  *out = ValueRef::adopt(result);
-  return host_status(status, before, "update function");
+  const dist_status status =
+      update.fn.call(place, call.args.get(), call.kwargs.get(), &result, update.fn.context);
+  call.result = ValueRef::adopt(result);
+  const Status ended = host_status(status, before, "update function");
+  if (!ended.ok() && last_error().culprit.replica == kNoReplica) last_error().culprit = {place.replica};
+  return ended;
+}
+
+// The failure of the lowest copy, transferred from the thread on which it occurred.
+class FirstFailure {
+ public:
+  void set(std::size_t copy) noexcept {
+    const std::scoped_lock lock(mutex_);
+    if (copy >= copy_) return;
+    copy_ = copy;
+    record_ = last_error();
+  }
+  Status status() const noexcept { return copy_ == SIZE_MAX ? kOk : fail(record_); }
+
+ private:
+  std::mutex mutex_;
+  std::size_t copy_ = SIZE_MAX;
+  ErrorRecord record_;
+};
+
+Status call_all(Strategy& strategy, const UpdateCall& update, std::span<CopyCall> calls) {
+  // Nothing may throw on oneTBB's threads.
+  for (std::size_t copy = 0; copy < calls.size(); ++copy) {
+    DIST_TRY(component_of(strategy.memory(), update.args, LocalReplica(copy), &calls[copy].args));
+    DIST_TRY(component_of(strategy.memory(), update.kwargs, LocalReplica(copy), &calls[copy].kwargs));
+  }
+  if (!update.parallel || update.variable == nullptr) {
+    for (std::size_t copy = 0; copy < calls.size(); ++copy)
+      DIST_TRY(call_one(strategy, update, LocalReplica(copy), calls[copy]));
+    return kOk;
+  }
+  FirstFailure failure;
+  const ReplicaPool* const turn = current().turn;
+  DIST_TRY(for_each_copy(strategy.cross_replica(), *update.variable, [&](LocalReplica copy) {
+    const InTurnOf in(turn);
+    if (!call_one(strategy, update, copy, calls[index(copy)]).ok()) failure.set(index(copy));
+  }));
+  return failure.status();
 }
 
 // Converts the merged results into the result of an update.
@@ -134,14 +179,14 @@ dist_status update_merged(Value& args, Value* kwargs, Value** out_result, void* 
   if (update.args != nullptr) update.args = &args;
   update.kwargs = kwargs;
   ValueRef result;
-  const Status status = update_values(merging.strategy, update, &result);
+  const Status status = dist::update(merging.strategy, update, &result);
   *out_result = result.take();
   return status.code();
 }
 
 }  // namespace
 
-Status update_values(Strategy& strategy, const UpdateCall& update, ValueRef* out) {
+Status update(Strategy& strategy, const UpdateCall& update, ValueRef* out) {
   DIST_TRY(check_arguments(update));
   if (update.variable != nullptr) DIST_TRY(check_variable(strategy, *update.variable));
   const std::size_t devices = strategy.devices().parameters().size();
@@ -149,12 +194,10 @@ Status update_values(Strategy& strategy, const UpdateCall& update, ValueRef* out
                         : devices != 0             ? devices
                                                    : 1;
   Memory& memory = strategy.memory();
-  std::pmr::vector<ValueRef> results(n, &memory);
-  for (std::size_t copy = 0; copy < n; ++copy) {
-    DIST_TRY(call_one(strategy, update, LocalReplica(copy), &results[copy]));
-  }
+  std::pmr::vector<CopyCall> calls(n, &memory);
+  DIST_TRY(call_all(strategy, update, calls));
   std::pmr::vector<Value*> pointers(&memory);
-  for (const ValueRef& result : results) pointers.push_back(result.get());
+  for (const CopyCall& call : calls) pointers.push_back(call.result.get());
   ValueRef merged;
   DIST_TRY(merge(memory, pointers, "result", &merged));
   if (!merged) {
@@ -164,7 +207,7 @@ Status update_values(Strategy& strategy, const UpdateCall& update, ValueRef* out
   return Regrouping(memory, update.ungrouped).regroup(*merged, out);
 }
 
-Status replica_update_values(Replica& replica, Strategy& strategy, const UpdateCall& update, ValueRef* out) {
+Status replica_update(Replica& replica, Strategy& strategy, const UpdateCall& update, ValueRef* out) {
   DIST_TRY(check_arguments(update));
   Memory& memory = strategy.memory();
   Merging merging{strategy, update};
