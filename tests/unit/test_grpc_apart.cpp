@@ -172,6 +172,21 @@ void who_sends_apart_what_cannot_come_so_is_told(void**) {
   pair.out.end_all(End::kLost);
 }
 
+// A piece of a granted message begins after the receiver has left: its bytes go nowhere.
+void what_comes_apart_to_one_who_has_left_is_discarded(void**) {
+  ApartPair pair;
+  const auto sent = pattern(Piece::kLeastMessageBytes, 3);
+  std::vector<std::byte> got(sent.size());
+  Transfer send;
+  Transfer receive;
+  pair.grant(sent, got, send, receive);
+  pair.in.close();
+  assert_end(receive, kCancelled);
+  assert_true(pair.begin());
+  assert_true(pair.in.apart().data.empty() && pair.in.apart().end.empty());
+  pair.out.end_all(End::kLost);
+}
+
 }  // namespace
 }  // namespace dist::grpc_link
 
@@ -181,6 +196,7 @@ int main() {
       cmocka_unit_test(large_ones_go_apart),
       cmocka_unit_test(what_goes_apart_may_be_let_go),
       cmocka_unit_test(who_sends_apart_what_cannot_come_so_is_told),
+      cmocka_unit_test(what_comes_apart_to_one_who_has_left_is_discarded),
   };
   return cmocka_run_group_tests_name("grpc_apart", tests, nullptr, nullptr);
 }

@@ -327,6 +327,30 @@ void what_is_cut_off_is_lost(void**) {
   assert_end(receive, kLost);
 }
 
+// What the sender sends before it learns that the receiver has left is no breach of the protocol.
+void what_comes_to_one_who_has_left_is_discarded(void**) {
+  Pair pair;
+  const auto sent = pattern(2 * kCredit, 5);
+  std::vector<std::byte> got(sent.size());
+  Transfer sends[3];
+  Transfer receive;
+  pair.receive({.number = 1}, got, receive);
+  pair.send({.number = 1}, sent, sends[0]);
+  pair.forward();
+  pair.backward();
+  pair.in.close();
+  assert_end(receive, kCancelled);
+  // A granted message, one that runs ahead, and an offer.
+  assert_true(pair.out.put_chunk());
+  pair.send({.number = 2}, pattern(kCredit, 1), sends[1]);
+  pair.send({.number = 3}, sent, sends[2]);
+  pair.out.end_all(End::kCancelled);
+  pair.forwards.put({.kind = FrameKind::kBye}, nullptr);
+  pair.forward();
+  assert_true(pair.in.bye());
+  for (const std::byte each : got) assert_int_equal(static_cast<int>(each), 0);
+}
+
 }  // namespace
 }  // namespace dist::grpc_link
 
@@ -347,6 +371,7 @@ int main() {
       cmocka_unit_test(without_memory_the_link_ends),
       cmocka_unit_test(who_breaks_the_protocol_is_told_so),
       cmocka_unit_test(what_is_cut_off_is_lost),
+      cmocka_unit_test(what_comes_to_one_who_has_left_is_discarded),
   };
   return cmocka_run_group_tests_name("grpc_frame", tests, nullptr, nullptr);
 }

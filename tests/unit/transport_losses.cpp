@@ -128,4 +128,39 @@ void one_leaves_before_any_message(void** state) {
   for (std::size_t k = 0; k <= passings.size(); ++k) leave_before(state, k);
 }
 
+// While worker 1 receives large messages, it sends small ones ahead and leaves. Those arrive.
+void one_leaves_while_much_comes_to_it(void** state) {
+  constexpr std::size_t kMessages = 16;
+  const auto large = pattern(100'000, 1);
+  const auto small = pattern(200, 2);
+  for (int round = 0; round < 8; ++round) {
+    Workers workers(state, 3, 1024);
+    std::vector<std::byte> into(large.size());
+    Transfer sends[kMessages];
+    Transfer receives[kMessages];
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      workers[1].receive(0, {.number = i}, into.data(), into.size(), receives[i]);
+      workers[0].send(1, {.number = i}, large.data(), large.size(), sends[i]);
+    }
+    workers.until([&] { return receives[0].over(); });
+    Transfer ahead[2];
+    workers[1].send(0, {.number = 100}, small.data(), small.size(), ahead[0]);
+    workers[1].send(2, {.number = 100}, small.data(), small.size(), ahead[1]);
+    for (Transfer& each : ahead) assert_end(workers.wait(each), kDone);
+    workers[1].close();
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      const End sent = workers.wait(sends[i]);
+      assert_true(sent == End::kDone || sent == End::kLost);
+      if (workers.wait(receives[i]) == End::kDone) assert_end(sent, kDone);
+    }
+    for (const int to : {0, 2}) {
+      std::vector<std::byte> got(small.size());
+      Transfer receive;
+      workers[to].receive(1, {.number = 100}, got.data(), got.size(), receive);
+      assert_end(workers.wait(receive), kDone);
+      assert_memory_equal(got.data(), small.data(), small.size());
+    }
+  }
+}
+
 }  // namespace dist

@@ -364,6 +364,7 @@ std::vector<CMUnitTest> tests_of(TransportSuite& suite) {
   ADD(what_is_forgotten_is_let_go);
   ADD(who_is_lost_ends_what_waits_for_it);
   ADD(one_leaves_before_any_message);
+  ADD(one_leaves_while_much_comes_to_it);
   ADD(who_has_not_joined_is_waited_for);
   ADD(the_listener_is_told);
   ADD(only_who_is_spoken_to_is_connected);

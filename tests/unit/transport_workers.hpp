@@ -61,5 +61,6 @@ inline std::vector<std::byte> pattern(std::size_t bytes, uint64_t seed) {
 // Tests that have a file of their own, transport_losses.cpp.
 void who_is_lost_ends_what_waits_for_it(void** state);
 void one_leaves_before_any_message(void** state);
+void one_leaves_while_much_comes_to_it(void** state);
 
 }  // namespace dist

@@ -200,6 +200,12 @@ bool Inbox::end_all(Transfer::End end_of_all) noexcept {
   return take_ended();
 }
 
+void Inbox::close() noexcept {
+  closed_ = true;
+  end_all(Transfer::End::kCancelled);
+  drop_all();
+}
+
 void Inbox::drop_all() noexcept {
   for (Bucket& bucket : buckets_) {
     while (bucket.entries != nullptr) remove(bucket.entries);
@@ -230,6 +236,7 @@ void Inbox::give_back(std::size_t bytes) noexcept {
 const char* Inbox::begin(const Frame& frame, std::byte** to) noexcept {
   *to = nullptr;
   if (bye_) return "it goes on after its goodbye";
+  if (closed_) return nullptr;
   switch (frame.kind) {
     case FrameKind::kMessage: return begin_ahead(&frame.key, frame, to);
     case FrameKind::kOffer: return begin_offer(frame);
@@ -308,6 +315,7 @@ const char* Inbox::begin_chunk(const Frame& frame, std::byte** to) noexcept {
 }
 
 void Inbox::finish(const Frame& frame) noexcept {
+  if (closed_ && frame.kind != FrameKind::kBye) return;
   switch (frame.kind) {
     case FrameKind::kMessage:
     case FrameKind::kAhead: return finish_ahead();
@@ -374,6 +382,7 @@ void Inbox::moved(Entry& entry, std::size_t bytes) noexcept {
 // ---- Pieces ----
 
 const char* Inbox::begin_apart(const Piece& piece) noexcept {
+  if (closed_) return nullptr;
   if (!may_come_apart_ || bye_) return "it sends data apart that cannot come so";
   if (const char* const why = check_part(piece.id, piece.offset, piece.bytes, Piece::kMostBytes);
       why != nullptr)

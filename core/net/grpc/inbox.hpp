@@ -36,8 +36,8 @@ class Inbox final : public FrameTaker {
   void forget(uint32_t generation, uint32_t run) noexcept;
   // Ends everything that waits for the sender. Messages that were sent ahead are kept.
   bool end_all(Transfer::End end) noexcept;
-  // Discards those messages, too.
-  void drop_all() noexcept;
+  // This worker leaves: nothing is received any more. Frames that the sender sent before it learned that are discarded.
+  void close() noexcept;
 
   // Frames from the sender.
   const char* begin(const Frame& frame, std::byte** to) noexcept override;
@@ -85,6 +85,7 @@ class Inbox final : public FrameTaker {
   };
   static constexpr std::size_t kBuckets = 256;
   static std::size_t bucket_of(const MessageKey& key) noexcept { return key.hash() % kBuckets; }
+  void drop_all() noexcept;
   bool forgotten(const MessageKey& key) const noexcept { return key.before(first_generation_, first_run_); }
 
   Entry* make(const MessageKey& key, std::size_t bytes, std::size_t room) noexcept;
@@ -138,6 +139,7 @@ class Inbox final : public FrameTaker {
   std::byte nowhere_[4096];
   bool ended_ = false;
   bool bye_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace dist::grpc_link

@@ -29,8 +29,7 @@ void Endpoint::close() noexcept {
     LinkRef in;
     {
       const std::scoped_lock lock(peer.in_mutex);
-      peer.inbox.end_all(Transfer::End::kCancelled);
-      peer.inbox.drop_all();
+      peer.inbox.close();
       if (peer.in != nullptr) peer.in->reader.let_data_go();
       if (!peer.in_gone && peer.in != nullptr) peer.in_queue.put({.kind = FrameKind::kLeaving});
       in = peer.in;
