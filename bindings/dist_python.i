@@ -348,7 +348,7 @@ static PyObject *text_from(const char *text) {
           dist_value_tensor, dist_value_variable, dist_value_text, dist_value_object, dist_value_container,
           dist_value_from_dlpack, dist_value_to_dlpack)
 %formacro(%dist_quick, dist_variable_name, dist_variable_class, dist_variable_synchronization,
-          dist_variable_aggregation, dist_variable_trainable, dist_variable_num_copies, dist_variable_copy_name,
+          dist_variable_aggregation, dist_variable_num_copies, dist_variable_copy_name,
           dist_variable_component, dist_metric_kind_of, dist_metric_name, dist_metric_variable)
 %formacro(%dist_quick, dist_closure_name, dist_closure_id, dist_closure_worker, dist_closure_cancel)
 %formacro(%dist_quick, dist_scope_enter, dist_scope_exit, dist_set_strategy, dist_get_strategy, dist_has_strategy,

@@ -141,7 +141,6 @@ STATUS_JAVA = """
         return code;
     }
 """
-ANYWAY = "TensorFlow's name for what libdist does anyway"
 BY_FUNCTIONS = "each enum has functions, or methods, that give its names and take them"
 TABLE = [
     Enum(
@@ -332,17 +331,11 @@ TABLE = [
         },
     ),
     Enum(
-        "DIST_COMMUNICATION_AUTO", "DIST_COMMUNICATION_", go="Communication", go_name="Communication{}",
-        names="COMMUNICATION", docs={"AUTO": "libdist's choice", "RING": "accepted, and of no consequence"},
-    ),
-    Enum(
         "DIST_CROSS_DEVICE_DEFAULT", "DIST_CROSS_DEVICE_", go="CrossDeviceKind", go_name="CrossDevice{}",
         names="CROSS_DEVICE",
         docs={
             "DEFAULT": "the strategy's own",
             "REDUCTION_TO_ONE_DEVICE": "with an operator of the program's, where it gives one",
-            "HIERARCHICAL_COPY": ANYWAY,
-            "NCCL": ANYWAY,
             "HOST": "functions of the program's",
         },
     ),

@@ -316,23 +316,8 @@ dist_status dist_communication_options_merge(const dist_communication_options* b
     DIST_TRY(read_communication(over, &overriding));
     const Communication result = merged(given, overriding);
     dist_communication_options all = DIST_COMMUNICATION_OPTIONS_INIT;
-    all.implementation = result.implementation;
     all.bytes_per_pack = static_cast<size_t>(result.bytes_per_pack);
     all.timeout_ns = result.timeout_ns;
-    all.has_timeout = result.has_timeout ? 1 : 0;
     return write_struct(all, out_options, "dist_communication_options");
-  });
-}
-
-dist_status dist_communication_options_describe(const dist_communication_options* options, char* out_text,
-                                                size_t size_bytes) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(options, "dist_communication_options_describe", "options"));
-    DIST_TRY(require(out_text, "dist_communication_options_describe", "out_text"));
-    if (size_bytes == 0) return invalid_argument("dist_communication_options_describe(): size_bytes is 0");
-    Communication given;
-    DIST_TRY(read_communication(options, &given));
-    describe(given, out_text, size_bytes);
-    return kOk;
   });
 }

@@ -298,10 +298,8 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
     DIST_TRY(require(out_cross_device, "dist_cross_device_create", "out_cross_device"));
     dist_cross_device_options given;
     DIST_TRY(read_options(options, &given, "dist_cross_device_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_cross_device_options.reserved"));
     CrossDeviceOptions wanted;
     wanted.kind = or_default(given.kind, DIST_CROSS_DEVICE_DEFAULT);
-    wanted.num_packs = given.num_packs;
     wanted.reduce_to_device = given.reduce_to_device;
     wanted.accumulate = given.accumulate;
     wanted.accumulate_user_data = given.accumulate_user_data;
@@ -323,10 +321,6 @@ void dist_cross_device_destroy(dist_cross_device* cross_device) {
 
 dist_cross_device_kind dist_cross_device_kind_of(const dist_cross_device* cross_device) {
   return cross_device == nullptr ? dist_cross_device_kind{} : unwrap(cross_device)->kind();
-}
-
-int32_t dist_cross_device_num_packs(const dist_cross_device* cross_device) {
-  return cross_device == nullptr ? 0 : unwrap(cross_device)->num_packs();
 }
 
 const char* dist_cross_device_device(const dist_cross_device* cross_device) {

@@ -7,13 +7,9 @@ Status read_communication(const dist_communication_options* given, Communication
   dist_communication_options known;
   DIST_TRY(read_options(given, &known, "dist_communication_options"));
   DIST_TRY(require_zero(known.reserved, "dist_communication_options.reserved"));
-  DIST_TRY(require_flag(known.has_timeout, "dist_communication_options.has_timeout"));
-  out->implementation = or_default(known.implementation, DIST_COMMUNICATION_AUTO);
-  DIST_TRY(
-      read_size(known.bytes_per_pack, "dist_communication_options.bytes_per_pack", &out->bytes_per_pack));
-  out->has_timeout = known.has_timeout == 1 || known.timeout_ns != 0;
+  DIST_TRY(require_timeout(known.timeout_ns, "dist_communication_options.timeout_ns"));
   out->timeout_ns = known.timeout_ns;
-  return check(*out);
+  return read_size(known.bytes_per_pack, "dist_communication_options.bytes_per_pack", &out->bytes_per_pack);
 }
 
 Status write_text(const char* text, char* out, std::size_t size_bytes, const char* call) noexcept {

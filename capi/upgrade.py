@@ -21,7 +21,7 @@ The script
 It works on names, not on meaning: compile the result. In C++, variables that hold constants of an enum need its type
 now instead of int32_t. upgrade.tsv lists every function of 0.2 with its name in 1.0, its
 header and what has changed. What the script cannot decide is reported: loops that end with DIST_OUT_OF_RANGE, moved
-fields that are set through a pointer, works in files that have both requests and asynchronous collectives, and strategies
+fields that are set through a pointer, options that are gone, works in files that have both requests and asynchronous collectives, and strategies
 that are shut down, which have to be destroyed afterwards.
 """
 import argparse
@@ -36,6 +36,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 # ---- Names ----
 # Functions whose old names are those of enum types now.
 NOW_TYPES = {"dist_cross_device_kind", "dist_metric_kind", "dist_strategy_kind", "dist_value_kind"}
+# Kinds of cross-device operations that did the same as the default.
+SAME_AS_DEFAULT = ("DIST_CROSS_DEVICE_HIERARCHICAL_COPY", "DIST_CROSS_DEVICE_NCCL")
+# Options without an effect, their getters, and what TensorFlow's timeout needed.
+GONE = re.compile(
+    r"\b(dist_variable_trainable|dist_cross_device_num_packs|dist_communication_options_describe|DIST_(?:ENUM_)?COMMUNICATION_\w+"
+    r"|(?<=[.>])(?:trainable|num_packs|implementation|has_timeout))\b"
+)
 WORD = re.compile(r"\bdist_\w+|\bDIST_\w+|\bdist::\w+")
 MACRO = re.compile(r"^[ \t]*#[ \t]*(define|undef)[ \t]+DIST_EXPERIMENTAL\b[^\n]*\n", re.MULTILINE)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])(?:\.\./)*([^>\"]+)[>\"][^\n]*\n", re.MULTILINE)
@@ -94,9 +101,10 @@ ALLOCATOR = re.compile(r"(\(?dist_allocator\)?(?: \w+ =)? ?)\{([^,{}]+), ([^,{}]
 
 
 def renames():
-    """Returns the functions whose names have changed."""
+    """Returns the functions and constants whose names have changed."""
     with open(HERE / "upgrade.tsv", encoding="utf-8", newline="") as file:
-        return {row["0.2"]: row["1.0"] for row in csv.DictReader(file, delimiter="\t") if row["1.0"] != row["0.2"]}
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["1.0"] not in ("", row["0.2"])]
+    return {row["0.2"]: row["1.0"] for row in rows} | dict.fromkeys(SAME_AS_DEFAULT, "DIST_CROSS_DEVICE_DEFAULT")
 
 
 def headers_of_names():
@@ -304,6 +312,8 @@ def undecided(text):
             yield number, f"{field[1]} is now in dist_{PART_OF_FIELD[field[1]]}_options; set it there"
         if re.search(r"[.>]out_(work|norm) = ", line):
             yield number, "this is the last argument of the call now"
+        if gone := GONE.search(line):
+            yield number, f"{gone[1]} is gone: it had no effect, or only TensorFlow has it"
         if "dist_strategy_shutdown(" in line:
             yield number, "dist_strategy_shutdown() leaves the strategy to dist_strategy_destroy()"
         if both and re.search(r"\bdist_work(_|\b)", line):

@@ -60,8 +60,9 @@ class HostInitial {
 Status read_variable_options(const dist_variable_options* given, dist_variable_options* known,
                              VariableOptions* out) noexcept {
   DIST_TRY(read_options(given, known, "dist_variable_options"));
+  DIST_TRY(require_zero(known->reserved, "dist_variable_options.reserved"));
   *out = {or_default(known->synchronization, DIST_SYNCHRONIZATION_AUTO),
-          or_default(known->aggregation, DIST_AGGREGATION_NONE), known->trainable, known->name};
+          or_default(known->aggregation, DIST_AGGREGATION_NONE), known->name};
   return kOk;
 }
 
@@ -187,10 +188,6 @@ dist_synchronization dist_variable_synchronization(const dist_variable* variable
 
 dist_aggregation dist_variable_aggregation(const dist_variable* variable) {
   return variable == nullptr ? dist_aggregation{} : unwrap(variable)->aggregation();
-}
-
-int32_t dist_variable_trainable(const dist_variable* variable) {
-  return variable != nullptr && unwrap(variable)->trainable() ? 1 : 0;
 }
 
 int32_t dist_variable_num_copies(const dist_variable* variable) {

@@ -110,7 +110,6 @@ type CrossDevice struct {
 // CrossDeviceOptions configures [NewCrossDevice]. The zero value selects the defaults.
 type CrossDeviceOptions struct {
 	Kind           CrossDeviceKind
-	NumPacks       int            // accepted for compatibility; has no effect
 	ReduceToDevice string         // CrossDeviceReductionToOneDevice: a device name; "" = any device
 	Accumulate     ReduceOperator // CrossDeviceReductionToOneDevice: replaces +; Mean divides by n afterwards
 	Functions      *CrossDeviceFunctions
@@ -122,7 +121,7 @@ type CrossDeviceOptions struct {
 // NewCrossDevice returns new cross-device operations. The caller must close them.
 func NewCrossDevice(options CrossDeviceOptions) (*CrossDevice, error) {
 	var u uses
-	device, numPacks := u.text(options.ReduceToDevice), u.int32("CrossDeviceOptions.NumPacks", options.NumPacks)
+	device := u.text(options.ReduceToDevice)
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -130,7 +129,6 @@ func NewCrossDevice(options CrossDeviceOptions) (*CrossDevice, error) {
 	defer cdist.DeleteDist_cross_device_options(native)
 	native.Count_memory()
 	native.SetKind(int32Of(int(options.Kind)))
-	native.SetNum_packs(numPacks)
 	if device != "" {
 		native.SetReduce_to_device(device)
 	}
@@ -198,17 +196,6 @@ func (c *CrossDevice) Kind() (kind CrossDeviceKind) {
 		return nil
 	})
 	return kind
-}
-
-// NumPacks returns the NumPacks option with which the operations were created; 0 for nil.
-func (c *CrossDevice) NumPacks() (n int) {
-	var u uses
-	defer u.end()
-	_ = c.with(&u, func(native int64) error {
-		n = cdist.Dist_cross_device_num_packs(native)
-		return nil
-	})
-	return n
 }
 
 // Device returns the full name of the device to which the operations reduce, or "" if there is none.

@@ -215,17 +215,6 @@ const (
 	AssignSub AssignHow = 0xD03 // the value is subtracted
 )
 
-// Communication is the collective implementation that a program asks for (TensorFlow:
-// CommunicationImplementation). It does not change the bits.
-type Communication int
-
-// The values of Communication.
-const (
-	CommunicationAuto Communication = 0xF00 // libdist's choice
-	CommunicationRing Communication = 0xF01 // accepted, and of no consequence
-	CommunicationNCCL Communication = 0xF02 // accepted, but libdist uses its own implementation: devices are host CPUs
-)
-
 // InputMode is the number of pipelines that produce batches (TensorFlow: InputReplicationMode).
 type InputMode int
 
@@ -289,17 +278,14 @@ const (
 	ScatterBatchUpdate ScatterHow = 0xE08 // ScatterUpdate below leading dimensions that indices, values and the variable share
 )
 
-// CrossDeviceKind is the implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only
-// CrossDeviceHost can change the bits.
+// CrossDeviceKind is the implementation that reduces values outside runs (TensorFlow: CrossDeviceOps).
 type CrossDeviceKind int
 
 // The values of CrossDeviceKind.
 const (
 	CrossDeviceDefault              CrossDeviceKind = 0x1000 // the strategy's own
 	CrossDeviceReductionToOneDevice CrossDeviceKind = 0x1001 // with an operator of the program's, where it gives one
-	CrossDeviceHierarchicalCopy     CrossDeviceKind = 0x1002 // TensorFlow's name for what libdist does anyway
-	CrossDeviceNCCL                 CrossDeviceKind = 0x1003 // TensorFlow's name for what libdist does anyway
-	CrossDeviceHost                 CrossDeviceKind = 0x1005 // functions of the program's
+	CrossDeviceHost                 CrossDeviceKind = 0x1002 // functions of the program's
 )
 
 // MetricKind is the number that a metric computes over all updates of all replicas.
@@ -405,15 +391,6 @@ func (x Aggregation) String() string { return nameOf(cdist.DIST_ENUM_AGGREGATION
 // file or a command line.
 func AggregationFromName(name string) (Aggregation, error) {
 	return fromName[Aggregation](cdist.DIST_ENUM_AGGREGATION, name)
-}
-
-// String is TensorFlow's name, "RING"; "" for a number that has none.
-func (x Communication) String() string { return nameOf(cdist.DIST_ENUM_COMMUNICATION, x) }
-
-// CommunicationFromName is the Communication of TensorFlow's name, in any case: for settings that are read from
-// a file or a command line.
-func CommunicationFromName(name string) (Communication, error) {
-	return fromName[Communication](cdist.DIST_ENUM_COMMUNICATION, name)
 }
 
 // String is TensorFlow's name, "PER_REPLICA"; "" for a number that has none.

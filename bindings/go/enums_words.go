@@ -91,9 +91,6 @@ var constantWords = wordTable(`
 	DIST_ASSIGN dist.Assign
 	DIST_ASSIGN_ADD dist.AssignAdd
 	DIST_ASSIGN_SUB dist.AssignSub
-	DIST_COMMUNICATION_AUTO dist.CommunicationAuto
-	DIST_COMMUNICATION_RING dist.CommunicationRing
-	DIST_COMMUNICATION_NCCL dist.CommunicationNCCL
 	DIST_INPUT_PER_WORKER dist.PerWorker
 	DIST_INPUT_PER_REPLICA dist.PerReplica
 	DIST_SHARD_AUTO dist.ShardAuto
@@ -120,8 +117,6 @@ var constantWords = wordTable(`
 	DIST_SCATTER_BATCH_UPDATE dist.ScatterBatchUpdate
 	DIST_CROSS_DEVICE_DEFAULT dist.CrossDeviceDefault
 	DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE dist.CrossDeviceReductionToOneDevice
-	DIST_CROSS_DEVICE_HIERARCHICAL_COPY dist.CrossDeviceHierarchicalCopy
-	DIST_CROSS_DEVICE_NCCL dist.CrossDeviceNCCL
 	DIST_CROSS_DEVICE_HOST dist.CrossDeviceHost
 	DIST_METRIC_SUM dist.MetricSum
 	DIST_METRIC_MEAN dist.MetricMean
@@ -168,7 +163,6 @@ var kindWords = wordTable(`
 	DIST_SYNCHRONIZATION_ Synchronization
 	DIST_AGGREGATION_ Aggregation
 	DIST_ASSIGN_ AssignHow
-	DIST_COMMUNICATION_ Communication
 	DIST_INPUT_ InputMode
 	DIST_SHARD_ ShardPolicy
 	DIST_DEVICE_ORDER_ DeviceOrder

@@ -463,14 +463,13 @@ func TestEveryCloseIsAnIOCloser(t *testing.T) {
 
 func TestChoices(t *testing.T) {
 	s := newStrategy(t, dist.Options{Replicas: 2})
-	for choice, trainable := range map[dist.Choice]bool{dist.Yes: true, dist.No: false, dist.DefaultChoice: true} {
-		v := must[*dist.Variable](t)(s.NewVariable(dist.Scalar(1.0), &dist.VariableOptions{Trainable: choice}))
-		if v.Trainable() != trainable {
-			t.Error(choice, v.Trainable())
-		}
-		v.Close()
+	list := []dist.Array{dist.Of([]float32{1, 2, 3, 4})}
+	for _, choice := range []dist.Choice{dist.Yes, dist.No, dist.DefaultChoice} {
+		d := must[*dist.Dataset](t)(s.NewDataset(list, &dist.DatasetOptions{GlobalBatchSize: 2, StaticShapes: choice}))
+		d.Close()
 	}
-	if _, err := s.NewVariable(dist.Scalar(1.0), &dist.VariableOptions{Trainable: 7}); !errors.Is(err, dist.ErrInvalidArgument) {
+	_, err := s.NewDataset(list, &dist.DatasetOptions{GlobalBatchSize: 2, StaticShapes: 7})
+	if !errors.Is(err, dist.ErrInvalidArgument) {
 		t.Error(err)
 	}
 }

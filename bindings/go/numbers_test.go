@@ -60,9 +60,6 @@ func TestNumbersOfMoreThan32Bits(t *testing.T) {
 		"ReformOptions.MinWorkers": func(n int) error {
 			return s.Reform(context.Background(), &dist.ReformOptions{MinWorkers: n})
 		},
-		"CrossDeviceOptions.NumPacks": func(n int) error {
-			return second(dist.NewCrossDevice(dist.CrossDeviceOptions{NumPacks: n}))
-		},
 		"DatasetOptions.Prefetch": func(n int) error {
 			return second(s.NewDataset(list, &dist.DatasetOptions{GlobalBatchSize: 1, Prefetch: n}))
 		},

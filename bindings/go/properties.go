@@ -69,11 +69,8 @@ func (s *Strategy) Query() (Properties, error) {
 
 // CommunicationOptions specifies how collectives communicate (TensorFlow: CommunicationOptions).
 type CommunicationOptions struct {
-	Implementation Communication
-	BytesPerPack   int64 // a planned list is split into packs of about this size; 0 = not set
-	// Timeout is the longest wait for a peer. NoTimeout = no limit; 0 = not set, unless HasTimeout is true.
-	Timeout    time.Duration
-	HasTimeout bool // Timeout is set, even if it is 0, which then means no limit
+	BytesPerPack int64         // a planned list is split into packs of about this size; 0 = not set
+	Timeout      time.Duration // the longest wait for a peer; 0 = not set, NoTimeout = no limit
 }
 
 // native returns the options for C, which the caller must delete; nil for nil.
@@ -82,10 +79,8 @@ func (o *CommunicationOptions) native() cdist.Dist_communication_options {
 		return nil
 	}
 	native := cdist.NewDist_communication_options()
-	native.SetImplementation(int32Of(int(o.Implementation)))
 	native.SetBytes_per_pack(o.BytesPerPack)
 	native.SetTimeout_ns(int64(o.Timeout))
-	native.SetHas_timeout(intOf(o.HasTimeout))
 	return native
 }
 
@@ -106,19 +101,5 @@ func (o *CommunicationOptions) Merge(over *CommunicationOptions) (*Communication
 	if err := cdist.Dist_communication_options_merge(base, top, out); err != nil {
 		return nil, fromNative(err)
 	}
-	return &CommunicationOptions{
-		Implementation: Communication(out.GetImplementation()),
-		BytesPerPack:   out.GetBytes_per_pack(),
-		Timeout:        time.Duration(out.GetTimeout_ns()),
-		HasTimeout:     out.GetHas_timeout() != 0,
-	}, nil
-}
-
-// Describe returns the options in TensorFlow's format.
-func (o *CommunicationOptions) Describe() (string, error) {
-	native := o.native()
-	defer deleteCommunication(native)
-	return textOf(func(room []byte) error {
-		return cdist.Dist_communication_options_describe(native, room, int64(len(room)))
-	})
+	return &CommunicationOptions{BytesPerPack: out.GetBytes_per_pack(), Timeout: time.Duration(out.GetTimeout_ns())}, nil
 }

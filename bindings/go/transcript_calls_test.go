@@ -62,9 +62,8 @@ var valueReductions = names{func(number int) string {
 // domains are the names by the domains of C: DIST_ENUM_....
 var domains = map[int]names{
 	0x1903: namesOf(dist.ReduceOpFromName), 0x1904: valueReductions, 0x1906: namesOf(dist.SynchronizationFromName),
-	0x1907: namesOf(dist.AggregationFromName), 0x1908: namesOf(dist.CommunicationFromName),
-	0x1909: namesOf(dist.CrossDeviceKindFromName), 0x190A: namesOf(dist.InputModeFromName),
-	0x190B: namesOf(dist.ShardPolicyFromName),
+	0x1907: namesOf(dist.AggregationFromName), 0x1908: namesOf(dist.CrossDeviceKindFromName),
+	0x1909: namesOf(dist.InputModeFromName), 0x190A: namesOf(dist.ShardPolicyFromName),
 }
 
 var nameCalls = map[string]func(p *player, l *line, a *answer) error{
@@ -89,15 +88,7 @@ var nameCalls = map[string]func(p *player, l *line, a *answer) error{
 	"communication_options_merge": func(_ *player, l *line, a *answer) error {
 		out, err := communication(l, "base").Merge(communication(l, "over"))
 		if err == nil {
-			a.fields(map[string]int{"out.implementation": int(out.Implementation), "out.bytes_per_pack": int(out.BytesPerPack),
-				"out.timeout_ns": int(out.Timeout), "out.has_timeout": one(out.HasTimeout)})
-		}
-		return err
-	},
-	"communication_options_describe": func(_ *player, l *line, a *answer) error {
-		text, err := communication(l, "options").Describe()
-		if err == nil {
-			a.text("out", text)
+			a.fields(map[string]int{"out.bytes_per_pack": int(out.BytesPerPack), "out.timeout_ns": int(out.Timeout)})
 		}
 		return err
 	},
@@ -125,10 +116,8 @@ func communication(l *line, key string) *dist.CommunicationOptions {
 		return nil
 	}
 	return &dist.CommunicationOptions{
-		Implementation: dist.Communication(l.given.int(key + ".implementation")),
-		BytesPerPack:   int64(l.given.int(key + ".bytes_per_pack")),
-		Timeout:        time.Duration(l.given.int(key + ".timeout_ns")),
-		HasTimeout:     l.given.int(key+".has_timeout") != 0,
+		BytesPerPack: int64(l.given.int(key + ".bytes_per_pack")),
+		Timeout:      time.Duration(l.given.int(key + ".timeout_ns")),
 	}
 }
 
@@ -203,7 +192,6 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 	"cross_device_create": func(p *player, l *line, a *answer) error {
 		options := dist.CrossDeviceOptions{
 			Kind:           dist.CrossDeviceKind(l.given.int("options.kind")),
-			NumPacks:       l.given.int("options.num_packs"),
 			ReduceToDevice: l.given.text("options.reduce_to_device"),
 		}
 		if l.given["options.accumulate"] == "1" {
@@ -221,10 +209,6 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 	},
 	"cross_device_kind_of": func(p *player, l *line, a *answer) error {
 		a.int("out", int(p.crossDevice(l).Kind()))
-		return nil
-	},
-	"cross_device_num_packs": func(p *player, l *line, a *answer) error {
-		a.int("out", p.crossDevice(l).NumPacks())
 		return nil
 	},
 	"cross_device_device": func(p *player, l *line, a *answer) error {

@@ -74,7 +74,6 @@ func (p *player) variableOptions(l *line) *dist.VariableOptions {
 		Name:            l.given.text("options.name"),
 		Aggregation:     dist.Aggregation(l.given.int("options.aggregation")),
 		Synchronization: dist.Synchronization(l.given.int("options.synchronization")),
-		Trainable:       choice(l.given, "options.trainable"),
 	}
 	if l.given["options.initial_fn"] == "1" {
 		options.Initial = p.initial(l)
@@ -115,10 +114,6 @@ var variableCalls = map[string]func(p *player, l *line, a *answer) error{
 	},
 	"variable_aggregation": func(p *player, l *line, a *answer) error {
 		a.int("out", int(p.variable(l).Aggregation()))
-		return nil
-	},
-	"variable_trainable": func(p *player, l *line, a *answer) error {
-		a.bool("out", p.variable(l).Trainable())
 		return nil
 	},
 	"variable_num_copies": func(p *player, l *line, a *answer) error {

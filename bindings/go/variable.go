@@ -14,7 +14,6 @@ type VariableOptions struct {
 	Name            string // "" = "Variable"
 	Aggregation     Aggregation
 	Synchronization Synchronization
-	Trainable       Choice // DefaultChoice = Yes, unless the variable is synchronized on reading
 	// Initial creates the initial value, in place of an initial tensor. It is called once, and libdist takes
 	// ownership of the value.
 	Initial func() (*Value, error)
@@ -39,7 +38,6 @@ func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error)
 	if o != nil {
 		native.SetAggregation(int32Of(int(o.Aggregation)))
 		native.SetSynchronization(int32Of(int(o.Synchronization)))
-		native.SetTrainable(o.Trainable.native())
 		var u uses
 		if o.Name != "" {
 			native.SetName(u.text(o.Name))
@@ -167,9 +165,6 @@ func (v *Variable) Synchronization() Synchronization {
 func (v *Variable) Aggregation() Aggregation {
 	return Aggregation(ask(v, cdist.Dist_variable_aggregation))
 }
-
-// Trainable reports whether the variable is trainable. libdist itself does not use this flag.
-func (v *Variable) Trainable() bool { return ask(v, cdist.Dist_variable_trainable) != 0 }
 
 // NumCopies returns the number of copies: one per replica, or one; 0 for nil.
 func (v *Variable) NumCopies() int { return ask(v, cdist.Dist_variable_num_copies) }

@@ -26,7 +26,7 @@ func init() {
 	for _, field := range strings.Fields(`
 		as_one_process axis batch_sizes bucketizing_dynamic_shape bytes_per_pack clip_norm communication computation_shape
 		computation_stride cross_device device_assignment drop_remainder enable_dynamic_batch_size
-		global_batch_size has_timeout implementation learning_rate num_logical_devices num_packs num_replicas_in_sync
+		global_batch_size learning_rate num_logical_devices num_replicas_in_sync
 		num_workers parameter_device reduce_to_device replication_mode shard_hint shard_policy
 		static_shapes worker_batches worker_index logical_device num_input_pipelines input_pipeline_id first_index
 		credit_bytes host_list host_name bind_address closures_per_worker colocate_with max_losses max_queued max_replaced max_staleness move_host_threads num_accelerators num_threads replicas_of_workers staging_bytes port_base recorded_events session_address task_type tasks_on_each_host tasks_per_node`) {

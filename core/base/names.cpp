@@ -58,7 +58,6 @@ constexpr Domain kDomains[] = {
      collective_name},
     domain<kSynchronizationNames>("SYNCHRONIZATION", "synchronization of variables"),
     domain<kAggregationNames>("AGGREGATION", "aggregation of variables"),
-    domain<kCommunicationNames>("COMMUNICATION", "implementation of communication"),
     domain<kCrossDeviceNames>("CROSS_DEVICE", "kind of cross-device operations"),
     domain<kInputModeNames>("INPUT_MODE", "mode of input"),
     domain<kShardNames>("SHARD_POLICY", "policy of sharding")};

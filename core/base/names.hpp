@@ -18,13 +18,9 @@ struct Named {
   const char* name;
 };
 
-inline constexpr Named kCommunicationNames[] = {
-    {DIST_COMMUNICATION_AUTO, "AUTO"}, {DIST_COMMUNICATION_RING, "RING"}, {DIST_COMMUNICATION_NCCL, "NCCL"}};
 inline constexpr Named kCrossDeviceNames[] = {
     {DIST_CROSS_DEVICE_DEFAULT, "DEFAULT"},
     {DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE, "REDUCTION_TO_ONE_DEVICE"},
-    {DIST_CROSS_DEVICE_HIERARCHICAL_COPY, "HIERARCHICAL_COPY"},
-    {DIST_CROSS_DEVICE_NCCL, "NCCL"},
     {DIST_CROSS_DEVICE_HOST, "HOST"}};
 inline constexpr Named kSynchronizationNames[] = {{DIST_SYNCHRONIZATION_AUTO, "AUTO"},
                                                   {DIST_SYNCHRONIZATION_NONE, "NONE"},
@@ -54,7 +50,7 @@ constexpr const char* name_of(std::span<const Named> names, int32_t number) noex
 Status number_of(std::span<const Named> names, const char* name, const char* what, int32_t* out) noexcept;
 
 // Enums whose values have names are called domains, numbered from 1 as in DIST_ENUM_....
-inline constexpr int32_t kNumDomains = 11;
+inline constexpr int32_t kNumDomains = 10;
 // Fails with INVALID_ARGUMENT for an unknown domain. `call` is the function's name for messages.
 Status check_domain(int32_t domain, const char* call) noexcept;
 // The name of a number in a domain; NULL if the domain or the number is unknown.

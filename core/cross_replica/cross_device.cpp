@@ -13,9 +13,6 @@ Status check(const CrossDeviceOptions& options) noexcept {
   if (name == nullptr) {
     return invalid_argument("kind is %d: use one of DIST_CROSS_DEVICE_...", options.kind);
   }
-  if (options.num_packs < 0) {
-    return invalid_argument("num_packs is %d: use a number of packs, or 0 for none", options.num_packs);
-  }
   const bool one_device = options.kind == DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   if (!one_device && (options.accumulate != nullptr || options.reduce_to_device != nullptr)) {
     return invalid_argument("%s takes no %s: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does", name,
@@ -43,7 +40,6 @@ Status check(const CrossDeviceOptions& options) noexcept {
 CrossDevice::CrossDevice(Memory& memory, const CrossDeviceOptions& options, const DeviceName& device)
     : Counted(memory),
       kind_(options.kind),
-      num_packs_(options.num_packs),
       has_device_(options.reduce_to_device != nullptr),
       device_(device),
       accumulate_(options.accumulate),

@@ -32,7 +32,6 @@ struct HostFunctions {
 
 struct CrossDeviceOptions {
   dist_cross_device_kind kind = DIST_CROSS_DEVICE_DEFAULT;
-  int32_t num_packs = 0;
   const char* reduce_to_device = nullptr;
   AccumulateFn accumulate = nullptr;
   void* accumulate_user_data = nullptr;
@@ -45,7 +44,6 @@ class CrossDevice final : public Counted {
   static Status create(Memory& memory, const CrossDeviceOptions& options, Ref<CrossDevice>* out);
 
   dist_cross_device_kind kind() const noexcept { return kind_; }
-  int32_t num_packs() const noexcept { return num_packs_; }
   // NULL if none was requested.
   const char* reduce_to_device() const noexcept { return has_device_ ? device_.c_str() : nullptr; }
 
@@ -80,7 +78,6 @@ class CrossDevice final : public Counted {
   ~CrossDevice() override = default;
 
   const dist_cross_device_kind kind_;
-  const int32_t num_packs_;
   const bool has_device_;
   const DeviceName device_;
   const AccumulateFn accumulate_;

@@ -43,7 +43,7 @@ Status check_names(Value& merged, int32_t n, const char* name) noexcept {
 Status check_fits(const Variable& variable, const Request& request, int32_t replica) noexcept {
   if (!variable.made_with(request.options)) {
     return invalid_argument(
-        "variable \"%s\" was created with another synchronization, aggregation or trainability than replica "
+        "variable \"%s\" was created with another synchronization or aggregation than replica "
         "%d requests",
         variable.name(), replica);
   }
@@ -79,8 +79,7 @@ Status begin_with(const CrossReplica& context, const VariableHome& home, const V
   dist_tensor first = (*out)->first_copy();
   const Variable& made = **out;
   const uint64_t kind =
-      mix(mix(static_cast<uint64_t>(made.synchronization()), static_cast<uint64_t>(made.aggregation())),
-          made.trainable());
+      mix(static_cast<uint64_t>(made.synchronization()), static_cast<uint64_t>(made.aggregation()));
   DIST_TRY(context.workers->broadcast(first, made.name(), mix_text(kind, made.name())));
   for (int32_t r = 1; r < (*out)->num_copies(); ++r) {
     (*out)->assign(DIST_ASSIGN, LocalReplica{r}, first);

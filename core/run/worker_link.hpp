@@ -134,7 +134,7 @@ class WorkerLink final : public AcrossWorkers {
     Overriding(WorkerLink* link, const Communication& over) noexcept : link_(link) {
       if (link_ == nullptr) return;
       before_ = link_->limits_;
-      if (over.has_timeout) link_->limits_.timeout_ns = over.timeout_ns > 0 ? over.timeout_ns : -1;
+      if (over.timeout_ns != 0) link_->limits_.timeout_ns = over.timeout_ns;
       if (over.bytes_per_pack != 0) link_->limits_.bytes_per_pack = over.bytes_per_pack;
     }
     ~Overriding() {

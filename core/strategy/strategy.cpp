@@ -173,7 +173,7 @@ Status check(const StrategyOptions& options) noexcept {
     return invalid_argument("async_bytes is %lld; use the bytes that queued collectives may take, or 0",
                             static_cast<long long>(options.async_bytes));
   }
-  return check(options.communication);
+  return kOk;
 }
 
 // The CPUs that the strategy may use. They must be available to the process.
@@ -257,8 +257,8 @@ int num_replicas_of(const StrategyOptions& options, int usable_cpus) noexcept {
 
 // The longest wait for a peer: from the communication options if set.
 int64_t timeout_of(const StrategyOptions& options) noexcept {
-  const Communication& communication = options.communication;
-  if (communication.has_timeout) return communication.timeout_ns > 0 ? communication.timeout_ns : -1;
+  const int64_t timeout_ns = options.communication.timeout_ns;
+  if (timeout_ns != 0) return timeout_ns;
   return options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
 }
 

@@ -41,11 +41,6 @@ dist_synchronization resolved(const VariableHome& home, dist_synchronization syn
   return chooses ? DIST_SYNCHRONIZATION_ON_WRITE : synchronization;
 }
 
-bool is_trainable(const VariableOptions& options) noexcept {
-  return options.trainable != 0 ? options.trainable > 0
-                                : options.synchronization != DIST_SYNCHRONIZATION_ON_READ;
-}
-
 Status check(const VariableHome& home, const VariableOptions& options, const char* name, dist_dtype dtype) {
   if (options.synchronization < DIST_SYNCHRONIZATION_AUTO ||
       options.synchronization > DIST_SYNCHRONIZATION_ON_READ) {
@@ -56,10 +51,6 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
       options.aggregation > DIST_AGGREGATION_ONLY_FIRST_REPLICA) {
     return invalid_argument("variable \"%s\": aggregation is %d; use one of DIST_AGGREGATION_...", name,
                             options.aggregation);
-  }
-  if (options.trainable < -1 || options.trainable > 1) {
-    return invalid_argument("variable \"%s\": trainable is %d; use 1 (yes), -1 (no) or 0 (the default)", name,
-                            options.trainable);
   }
   if (home.strategy_kind != DIST_STRATEGY_MIRRORED) return kOk;
   if (options.synchronization == DIST_SYNCHRONIZATION_NONE) {
@@ -85,7 +76,6 @@ Variable::Variable(Memory& memory, const VariableHome& home, const VariableOptio
       home_(home),
       synchronization_(resolved(home, options.synchronization)),
       aggregation_(options.aggregation),
-      trainable_(is_trainable(options)),
       dtype_(initial.dtype),
       ndim_(initial.ndim),
       num_copies_(mirrored() ? home.replicas->local() : 1),
@@ -135,8 +125,7 @@ Status Variable::create(Memory& memory, const VariableHome& home, const Variable
 }
 
 bool Variable::made_with(const VariableOptions& options) const noexcept {
-  return resolved(home_, options.synchronization) == synchronization_ &&
-         options.aggregation == aggregation_ && is_trainable(options) == trainable_;
+  return resolved(home_, options.synchronization) == synchronization_ && options.aggregation == aggregation_;
 }
 
 const char* Variable::class_name() const noexcept {

@@ -24,7 +24,6 @@ class VariableRegistry;
 struct VariableOptions {
   dist_synchronization synchronization = DIST_SYNCHRONIZATION_AUTO;
   dist_aggregation aggregation = DIST_AGGREGATION_NONE;
-  int32_t trainable = 0;       // 1: yes; -1: no; 0: yes unless the variable is synchronized on read
   const char* name = nullptr;  // NULL: "Variable"
 };
 
@@ -45,7 +44,6 @@ class Variable final : public Counted {
   const char* copy_name(int32_t copy) const noexcept;
   dist_synchronization synchronization() const noexcept { return synchronization_; }
   dist_aggregation aggregation() const noexcept { return aggregation_; }
-  bool trainable() const noexcept { return trainable_; }
   // Whether `options` would create a variable like this one, apart from the name.
   bool made_with(const VariableOptions& options) const noexcept;
   // The kind of the strategy that created the variable.
@@ -109,7 +107,6 @@ class Variable final : public Counted {
   const VariableHome home_;
   const dist_synchronization synchronization_;
   const dist_aggregation aggregation_;
-  const bool trainable_;
   const dist_dtype dtype_;
   const int32_t ndim_;
   const int32_t num_copies_;

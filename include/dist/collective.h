@@ -384,17 +384,13 @@ DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
 /** How collectives of a program communicate (TensorFlow: CommunicationOptions, CollectiveHints). */
 typedef struct dist_communication_options {
   uint32_t struct_size;
-  dist_communication implementation; /* 0 = DIST_COMMUNICATION_AUTO */
+  int32_t reserved; /* must be 0 */
   /* planned lists, and lists reduced outside runs, are split into packs of about this size; 0 = not set */
   size_t bytes_per_pack;
-  /* longest wait for a peer, in nanoseconds; 0 = not set, unless has_timeout is 1; any negative value = no limit, as in
-   * TensorFlow */
-  int64_t timeout_ns;
-  int32_t has_timeout; /* 1 = timeout_ns is set, even if it is 0, which then means no limit */
-  int32_t reserved;    /* must be 0 */
+  int64_t timeout_ns; /* longest wait for a peer; 0 = not set, DIST_NO_TIMEOUT = no limit */
 } dist_communication_options;
 #define DIST_COMMUNICATION_OPTIONS_INIT \
-  { sizeof(dist_communication_options), DIST_COMMUNICATION_AUTO, 0, 0, 0, 0 }
+  { sizeof(dist_communication_options), 0, 0, 0 }
 
 /** Initializes communication options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_communication_options_init(dist_communication_options *options,
@@ -403,12 +399,12 @@ DIST_API void dist_communication_options_init(dist_communication_options *option
 /**
  * Merges two sets of options; fields that are set in `over` override those of `base`.
  *
- * A field is set if it is an implementation other than AUTO, a pack size, or a timeout. The options of a collective
- * override those of its strategy by this rule. If `over` is NULL, the result is a checked copy of `base`.
+ * A field is set if it is not 0. The options of a collective override those of its strategy by this rule. If `over` is
+ * NULL, the result is a checked copy of `base`.
  *
  * Owns     The caller sets out_options->struct_size. out_options may point to base or over.
- * Errors   INVALID_ARGUMENT  base or out_options is NULL, an implementation is unknown, or bytes_per_pack is 2^63 or
- *                            more.
+ * Errors   INVALID_ARGUMENT  base or out_options is NULL, bytes_per_pack is 2^63 or more, or timeout_ns is less than
+ *                            DIST_NO_TIMEOUT.
  */
 DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_communication_options *base,
                                                                      const dist_communication_options *over,
@@ -466,16 +462,6 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
 DIST_API DIST_NODISCARD dist_status dist_reduce_apply(
     dist_replica *replica, dist_reduce_op op, const dist_tensor *gradients, const dist_tensor *parameters,
     size_t n, const dist_apply_options *apply, const dist_collective_options *options, double *out_norm);
-
-/**
- * Formats the options like TensorFlow, as a NUL-terminated text that is truncated to `size_bytes`.
- *
- *     Options(bytes_per_pack=0,timeout_seconds=None,implementation=CommunicationImplementation.AUTO)
- *
- * Errors   Like dist_communication_options_merge(); also INVALID_ARGUMENT if size_bytes is 0.
- */
-DIST_API DIST_NODISCARD dist_status dist_communication_options_describe(
-    const dist_communication_options *options, char *out_text, size_t size_bytes);
 
 #ifdef __cplusplus
 }

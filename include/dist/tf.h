@@ -75,8 +75,6 @@ DIST_API dist_variable *dist_value_container(const dist_value *value);
 typedef struct dist_cross_device_options {
   uint32_t struct_size;
   dist_cross_device_kind kind; /* 0 = DIST_CROSS_DEVICE_DEFAULT */
-  int32_t num_packs;           /* accepted for compatibility, has no effect; >= 0 */
-  int32_t reserved;            /* must be 0 */
   /* REDUCTION_TO_ONE_DEVICE: a device name; NULL = any device */
   const char *reduce_to_device;
   /* REDUCTION_TO_ONE_DEVICE: replaces +; MEAN divides by n afterwards; may be NULL */
@@ -90,7 +88,7 @@ typedef struct dist_cross_device_options {
   size_t accumulate_element_bytes;
 } dist_cross_device_options;
 #define DIST_CROSS_DEVICE_OPTIONS_INIT \
-  { sizeof(dist_cross_device_options), DIST_CROSS_DEVICE_DEFAULT, 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0 }
+  { sizeof(dist_cross_device_options), DIST_CROSS_DEVICE_DEFAULT, 0, 0, 0, 0, 0, {0, 0, 0}, 0 }
 
 /** Initializes cross-device options to their defaults; see dist_strategy_options_init(). */
 DIST_API void dist_cross_device_options_init(dist_cross_device_options *options, uint32_t struct_size_bytes);
@@ -99,12 +97,10 @@ DIST_API void dist_cross_device_options_init(dist_cross_device_options *options,
  * Creates cross-device operations (TensorFlow: CrossDeviceOps), for dist_strategy_options.cross_device or for use
  * without a strategy with dist_cross_device_reduce() and the related functions.
  *
- * TensorFlow's kinds are accepted, but all of them give the same bits.
- *
  * Owns     The caller owns *out_cross_device and destroys it with dist_cross_device_destroy(). The user data in options
  *          must stay valid until it and the strategies that use it have been destroyed.
- * Errors   INVALID_ARGUMENT    out_cross_device is NULL, the kind is unknown, num_packs is negative, a field of another
- *                              kind is set, or the device name is invalid.
+ * Errors   INVALID_ARGUMENT    out_cross_device is NULL, the kind is unknown, a field of another kind is set, or the
+ *                              device name is invalid.
  *          RESOURCE_EXHAUSTED  memory is exhausted.
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_create(const dist_cross_device_options *options,
@@ -120,9 +116,6 @@ DIST_API void dist_cross_device_destroy(dist_cross_device *cross_device);
 
 /** Returns the kind of a cross-device object; 0 for NULL. */
 DIST_API dist_cross_device_kind dist_cross_device_kind_of(const dist_cross_device *cross_device);
-
-/** Returns the num_packs with which the operations were created; 0 for NULL. */
-DIST_API int32_t dist_cross_device_num_packs(const dist_cross_device *cross_device);
 
 /**
  * Returns the full name of the reduce_to_device with which the operations were created; NULL if there is none, and for

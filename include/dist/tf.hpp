@@ -54,10 +54,9 @@ class cross_device {
   explicit cross_device(const dist_cross_device_options &options) {
     check(dist_cross_device_create(&options, &handle_));
   }
-  explicit cross_device(dist_cross_device_kind kind = DIST_CROSS_DEVICE_DEFAULT, int32_t num_packs = 0) {
+  explicit cross_device(dist_cross_device_kind kind = DIST_CROSS_DEVICE_DEFAULT) {
     dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
     options.kind = kind;
-    options.num_packs = num_packs;
     check(dist_cross_device_create(&options, &handle_));
   }
   // DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE; `accumulate`, from reduce_with(), replaces +.
@@ -90,7 +89,6 @@ class cross_device {
   cross_device &operator=(const cross_device &) = delete;
 
   dist_cross_device_kind kind() const noexcept { return dist_cross_device_kind_of(handle_); }
-  int32_t num_packs() const noexcept { return dist_cross_device_num_packs(handle_); }
   const char *device() const noexcept { return dist_cross_device_device(handle_); }  // NULL = none
   [[nodiscard]] dist_cross_device *get() const noexcept { return handle_; }
 

@@ -263,18 +263,6 @@ typedef enum dist_assign_op DIST_INT32 {
   DIST_FORCE_INT32(DIST_ASSIGN)
 } dist_assign_op;
 
-/**
- * The collective implementation that a program asks for (TensorFlow: CommunicationImplementation). It does not change
- * the bits.
- */
-typedef enum dist_communication DIST_INT32 {
-  DIST_COMMUNICATION_AUTO = 0xF00,
-  DIST_COMMUNICATION_RING = 0xF01,
-  DIST_COMMUNICATION_NCCL =
-      0xF02, /* accepted, but libdist uses its own implementation: devices are host CPUs */
-  DIST_FORCE_INT32(DIST_COMMUNICATION)
-} dist_communication;
-
 /** The number of pipelines that produce batches (TensorFlow: InputReplicationMode). */
 typedef enum dist_input_mode DIST_INT32 {
   DIST_INPUT_PER_WORKER = 0x1100,  /* one pipeline; its elements are divided among the replicas */
@@ -303,8 +291,7 @@ typedef enum dist_device_order DIST_INT32 {
 /**
  * The timeout that means "no limit". Timeouts are in nanoseconds and follow two rules. In an option struct, 0 selects
  * the documented default, and DIST_NO_TIMEOUT disables the timeout. As a parameter of a function that waits, 0 does not
- * wait, like in poll(2), and DIST_NO_TIMEOUT waits without limit. Other negative values fail with INVALID_ARGUMENT. The
- * only exception is dist_communication_options.timeout_ns, which has TensorFlow's rule.
+ * wait, like in poll(2), and DIST_NO_TIMEOUT waits without limit. Other negative values fail with INVALID_ARGUMENT.
  */
 enum { DIST_NO_TIMEOUT = -1 };
 
@@ -458,13 +445,11 @@ typedef enum dist_scatter_op DIST_INT32 {
   DIST_FORCE_INT32(DIST_SCATTER)
 } dist_scatter_op;
 
-/** The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only HOST can change the bits. */
+/** The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). */
 typedef enum dist_cross_device_kind DIST_INT32 {
   DIST_CROSS_DEVICE_DEFAULT = 0x1000,
   DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE = 0x1001, /* uses the host's operator, if one is set */
-  DIST_CROSS_DEVICE_HIERARCHICAL_COPY = 0x1002,
-  DIST_CROSS_DEVICE_NCCL = 0x1003,
-  DIST_CROSS_DEVICE_HOST = 0x1005, /* the host's own functions */
+  DIST_CROSS_DEVICE_HOST = 0x1002,                    /* the host's own functions */
   DIST_FORCE_INT32(DIST_CROSS_DEVICE)
 } dist_cross_device_kind;
 
@@ -510,10 +495,9 @@ typedef enum dist_enum_domain DIST_INT32 {
   DIST_ENUM_COLLECTIVE = 0x1905, /* DIST_COLLECTIVE_... except NONE: "all_reduce", as in error messages */
   DIST_ENUM_SYNCHRONIZATION = 0x1906, /* DIST_SYNCHRONIZATION_...: "ON_READ" */
   DIST_ENUM_AGGREGATION = 0x1907,     /* DIST_AGGREGATION_...: "ONLY_FIRST_REPLICA" */
-  DIST_ENUM_COMMUNICATION = 0x1908,   /* DIST_COMMUNICATION_...: "RING" */
-  DIST_ENUM_CROSS_DEVICE = 0x1909,    /* DIST_CROSS_DEVICE_...: "HIERARCHICAL_COPY" */
-  DIST_ENUM_INPUT_MODE = 0x190A,      /* DIST_INPUT_...: "PER_WORKER" */
-  DIST_ENUM_SHARD_POLICY = 0x190B,    /* DIST_SHARD_...: "AUTO" */
+  DIST_ENUM_CROSS_DEVICE = 0x1908,    /* DIST_CROSS_DEVICE_...: "REDUCTION_TO_ONE_DEVICE" */
+  DIST_ENUM_INPUT_MODE = 0x1909,      /* DIST_INPUT_...: "PER_WORKER" */
+  DIST_ENUM_SHARD_POLICY = 0x190A,    /* DIST_SHARD_...: "AUTO" */
   DIST_FORCE_INT32(DIST_ENUM)
 } dist_enum_domain;
 

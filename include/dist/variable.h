@@ -39,7 +39,7 @@ typedef struct dist_variable_options {
   dist_aggregation aggregation;         /* 0 = DIST_AGGREGATION_NONE */
   const char *name;                     /* NULL = "Variable" */
   dist_synchronization synchronization; /* 0 = DIST_SYNCHRONIZATION_AUTO */
-  int32_t trainable;                    /* 1 = yes, -1 = no, 0 = yes unless it is synchronized on reading */
+  int32_t reserved;                     /* must be 0 */
   dist_initial_fn initial_fn;           /* replaces the initial tensor; called once, on the calling thread */
   void *initial_user_data;
 } dist_variable_options;
@@ -224,9 +224,6 @@ DIST_API dist_synchronization dist_variable_synchronization(const dist_variable 
 
 /** Returns a variable's aggregation; 0 for NULL. */
 DIST_API dist_aggregation dist_variable_aggregation(const dist_variable *variable);
-
-/** Returns 1 if the variable is trainable, else 0; 0 for NULL. libdist itself does not use this flag. */
-DIST_API int32_t dist_variable_trainable(const dist_variable *variable);
 
 /**
  * Returns the name of a copy: "w", "w/replica_1", "w/replica_2" and so on; "" for NULL, or if there is no such copy.

@@ -98,7 +98,7 @@ static given create_strategy(bytes* in) {
 static given create_variable(bytes* in) {
   given g = DECODE(in, dist_variable_options, ENUM(dist_variable_options, aggregation, DIST_AGGREGATION_NONE),
                    ENUM(dist_variable_options, synchronization, DIST_SYNCHRONIZATION_AUTO),
-                   FIELD(dist_variable_options, trainable));
+                   FIELD(dist_variable_options, reserved));
   float number = 1;
   const dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
   dist_variable* variable = NULL;

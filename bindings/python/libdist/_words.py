@@ -45,7 +45,6 @@ _FUNCTIONS = {
     "dist_cluster_spec_num_jobs": "ClusterSpec.jobs",
     "dist_colocate_enter": "Strategy.colocate",
     "dist_colocate_exit": "Strategy.colocate",
-    "dist_communication_options_describe": "CommunicationOptions",
     "dist_coordinator_num_variables": "Coordinator.variables",
     "dist_coordinator_variable_name": "Coordinator.variables",
     "dist_cross_device_batch_reduce": "CrossDevice.batch_reduce",

@@ -184,15 +184,6 @@ class Assign(IntEnum):
     SUB = 0xD03  # the value is subtracted
 
 
-class Communication(IntEnum):
-    """The collective implementation that a program asks for (TensorFlow: CommunicationImplementation). It does not
-    change the bits."""
-
-    AUTO = 0xF00  # libdist's choice
-    RING = 0xF01  # accepted, and of no consequence
-    NCCL = 0xF02  # accepted, but libdist uses its own implementation: devices are host CPUs
-
-
 class InputMode(IntEnum):
     """The number of pipelines that produce batches (TensorFlow: InputReplicationMode)."""
 
@@ -245,14 +236,11 @@ class Scatter(IntEnum):
 
 
 class CrossDeviceKind(IntEnum):
-    """The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only HOST can change the
-    bits."""
+    """The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps)."""
 
     DEFAULT = 0x1000  # the strategy's own
     REDUCTION_TO_ONE_DEVICE = 0x1001  # with an operator of the program's, where it gives one
-    HIERARCHICAL_COPY = 0x1002  # TensorFlow's name for what libdist does anyway
-    NCCL = 0x1003  # TensorFlow's name for what libdist does anyway
-    HOST = 0x1005  # functions of the program's
+    HOST = 0x1002  # functions of the program's
 
 
 class MetricKind(IntEnum):
@@ -324,7 +312,6 @@ ENUMS: dict[str, str] = {
     "SYNCHRONIZATION": "Synchronization",
     "AGGREGATION": "Aggregation",
     "ASSIGN": "Assign",
-    "COMMUNICATION": "Communication",
     "INPUT": "InputMode",
     "SHARD": "ShardPolicy",
     "DEVICE_ORDER": "DeviceOrder",

@@ -104,7 +104,6 @@ class CrossDevice(Native):
         self,
         kind: int = CrossDeviceKind.DEFAULT,
         *,
-        num_packs: int = 0,
         reduce_to_device: Optional[str] = None,
         accumulate: Optional[Callable[[Any, Any], None]] = None,
         functions: Optional[HostFunctions] = None,
@@ -118,7 +117,7 @@ class CrossDevice(Native):
         self._tokens: list[int] = []
         self._failures: Optional[_calls.Failures] = None
         options = _cdist.dist_cross_device_options()
-        options.kind, options.num_packs, options.reduce_to_device = int(kind), num_packs, reduce_to_device
+        options.kind, options.reduce_to_device = int(kind), reduce_to_device
         if accumulate is not None:
             target = _Accumulate(accumulate, accumulate_element_bytes)
             self._failures = target.failures
@@ -137,11 +136,6 @@ class CrossDevice(Native):
     def kind(self) -> CrossDeviceKind:
         """Which it is."""
         return CrossDeviceKind(_cdist.dist_cross_device_kind_of(self._native()))
-
-    @property
-    def num_packs(self) -> int:
-        """As it was made with."""
-        return int(_cdist.dist_cross_device_num_packs(self._native()))
 
     @property
     def device(self) -> Optional[str]:

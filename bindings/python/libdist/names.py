@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Optional, Union
 
 from . import _cdist
-from .constants import Aggregation, Communication, CrossDeviceKind, InputMode, ReduceOp, ShardPolicy, Synchronization
+from .constants import Aggregation, CrossDeviceKind, InputMode, ReduceOp, ShardPolicy, Synchronization
 from .errors import InvalidArgument
 
 
@@ -58,13 +58,8 @@ def op_number(op: Union[int, str]) -> int:
     return int(op)
 
 
-def communication_name(implementation: int) -> Optional[str]:
-    """Of a Communication: "AUTO", "RING", "NCCL"."""
-    return _name(_cdist.DIST_ENUM_COMMUNICATION, implementation)
-
-
 def cross_device_name(kind: int) -> Optional[str]:
-    """Of a CrossDeviceKind: "HIERARCHICAL_COPY" ..."""
+    """Of a CrossDeviceKind: "REDUCTION_TO_ONE_DEVICE" ..."""
     return _name(_cdist.DIST_ENUM_CROSS_DEVICE, kind)
 
 
@@ -96,11 +91,6 @@ def reduce_op_from_name(name: str) -> ReduceOp:
 def reduce_op_from_aggregation(aggregation: int) -> ReduceOp:
     """The operator by which a variable of this aggregation is reduced."""
     return ReduceOp(_cdist.dist_reduce_op_from_aggregation(int(aggregation)))
-
-
-def communication_from_name(name: str) -> Communication:
-    """As communication_name() gives it, in any case."""
-    return Communication(_from_name(_cdist.DIST_ENUM_COMMUNICATION, name))
 
 
 def cross_device_from_name(name: str) -> CrossDeviceKind:

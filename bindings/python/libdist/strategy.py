@@ -423,7 +423,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     def variable(self, initial: Any = None, **options: Any) -> Variable:
         """A variable whose copies are all equal to `initial`, a tensor or a function that gives one.
 
-        Options: name, aggregation (an Aggregation), synchronization (a Synchronization), trainable.
+        Options: name, aggregation (an Aggregation), synchronization (a Synchronization).
         """
         return create(self, initial, options)
 

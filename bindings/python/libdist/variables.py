@@ -100,11 +100,6 @@ class Variable(Native):
         return Aggregation(_cdist.dist_variable_aggregation(self._native()))
 
     @property
-    def trainable(self) -> bool:
-        """Whether it is for training to change."""
-        return bool(_cdist.dist_variable_trainable(self._native()))
-
-    @property
     def num_copies(self) -> int:
         """One for each replica, or one."""
         return int(_cdist.dist_variable_num_copies(self._native()))
@@ -224,9 +219,7 @@ _variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictio
 def _native_options(strategy: int, initial: Any, options: dict[str, Any]) -> tuple[Any, Optional[_Initial], int]:
     native = _cdist.dist_variable_options()
     for name, given in options.items():
-        if name == "trainable":
-            native.trainable = 0 if given is None else 1 if given else -1
-        elif name in ("aggregation", "synchronization"):
+        if name in ("aggregation", "synchronization"):
             setattr(native, name, int(given))
         elif name == "name":
             native.name = given

@@ -253,7 +253,6 @@ class Names(unittest.TestCase):
         self.assertEqual(libdist.reduce_op_from_aggregation(libdist.Aggregation.SUM), ReduceOp.SUM)
         self.assertIsNone(libdist.reduce_op_name(99))
         for names, number_of, kind in (
-            (libdist.communication_name, libdist.communication_from_name, libdist.Communication),
             (libdist.cross_device_name, libdist.cross_device_from_name, libdist.CrossDeviceKind),
             (libdist.synchronization_name, libdist.synchronization_from_name, libdist.Synchronization),
             (libdist.aggregation_name, libdist.aggregation_from_name, libdist.Aggregation),
@@ -265,7 +264,7 @@ class Names(unittest.TestCase):
                 self.assertIs(number_of(member.name.lower()), member)
             with self.assertRaises(InvalidArgument):
                 number_of("nonsense")
-        self.assertEqual(libdist.cross_device_name(0x1002), "HIERARCHICAL_COPY")
+        self.assertEqual(libdist.cross_device_name(0x1002), "HOST")
         self.assertEqual(libdist.status_name(3), "INVALID_ARGUMENT")
         self.assertTrue(libdist.canonical_device("CPU:2").endswith("device:CPU:2"))
         self.assertFalse(libdist.has_feature("no such feature"))

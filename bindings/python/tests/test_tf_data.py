@@ -233,10 +233,15 @@ class MetricsAndLosses(unittest.TestCase):
 
 class Options(unittest.TestCase):
     def test_communication(self):
-        options = tf.distribute.experimental.CommunicationOptions(1, 2.5, "ring")
+        with self.assertLogs("libdist.tf", "WARNING") as logged:
+            options = tf.distribute.experimental.CommunicationOptions(1, 2.5, "ring")
+        self.assertIn("CommunicationImplementation.RING has no effect", logged.output[0])
         implementation = tf.distribute.experimental.CommunicationImplementation
         self.assertEqual(options.implementation, implementation.RING)
-        self.assertIn("RING", repr(options))
+        self.assertEqual(
+            repr(options),
+            "Options(bytes_per_pack=1,timeout_seconds=2.5, implementation=CommunicationImplementation.RING)",
+        )
         self.assertEqual(tf.distribute.experimental.CollectiveHints(4).bytes_per_pack, 4)
         with self.assertRaises(ValueError):
             tf.distribute.experimental.CommunicationOptions(bytes_per_pack=-1)

@@ -235,11 +235,12 @@ class Strategies(unittest.TestCase):
 
 class OwnOperations(unittest.TestCase):
     def test_builtin(self):
-        for ops in (
-            tf.distribute.ReductionToOneDevice("CPU:0"),
-            tf.distribute.HierarchicalCopyAllReduce(num_packs=2),
-            tf.distribute.NcclAllReduce(),
-        ):
+        with self.assertLogs("libdist.tf", "WARNING") as logged:
+            hierarchical = tf.distribute.HierarchicalCopyAllReduce(num_packs=2)
+            nccl = tf.distribute.NcclAllReduce()
+        self.assertIn("HierarchicalCopyAllReduce has no effect", logged.output[0])
+        self.assertEqual((hierarchical.num_packs, nccl.num_packs), (2, 1))
+        for ops in (tf.distribute.ReductionToOneDevice("CPU:0"), hierarchical, nccl):
             strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], cross_device_ops=ops)
             value = strategy.run(lambda: tf.constant([1.0, 2.0]) * (replica_id() + 1))
             np.testing.assert_array_equal(strategy.reduce("SUM", value, axis=None), [3, 6])
@@ -362,6 +363,11 @@ class OfAProgram(unittest.TestCase):
         value = strategy.run(lambda: tf.identity(1.0))
         self.assertEqual(float(strategy.extended.reduce_to("SUM", value, "CPU:0", options)), 2)
         self.assertEqual(float(strategy.extended.batch_reduce_to("SUM", [(value, "CPU:0")], options)[0]), 2)
+        # As in TensorFlow, 0 is no limit.
+        options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=0)
+        self.assertEqual(float(strategy.extended.reduce_to("SUM", value, "CPU:0", options)), 2)
+        total = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.identity(1.0), options))
+        self.assertEqual(float(total.values[0]), 2)
 
     def test_metrics_of_ones_own(self):
         class Largest(tf.keras.metrics.Metric):

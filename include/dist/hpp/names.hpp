@@ -25,7 +25,7 @@ inline std::size_t room_for(const char *job) noexcept {
 }
 }  // namespace detail
 
-// Communication options for collectives: the C struct, with methods that describe it.
+// Communication options for collectives: the C struct, with a method.
 struct communication_options : dist_communication_options {
   communication_options() noexcept : dist_communication_options(DIST_COMMUNICATION_OPTIONS_INIT) {}
 
@@ -35,8 +35,6 @@ struct communication_options : dist_communication_options {
     check(dist_communication_options_merge(this, &over, &merged));
     return merged;
   }
-  // The text that TensorFlow prints for them.
-  std::string describe() const;
 };
 
 // The name of an enum's value, and the value of a name in any case; `domain` is a DIST_ENUM_.... NULL if the number has
@@ -54,9 +52,6 @@ inline int32_t enum_from_name(dist_enum_domain domain, const char *name) {
 inline const char *reduce_op_name(dist_reduce_op op) noexcept { return enum_name(DIST_ENUM_REDUCE_OP, op); }
 inline const char *reduce_op_name(reduce_op op) noexcept {
   return reduce_op_name(static_cast<dist_reduce_op>(op));
-}
-inline const char *communication_name(dist_communication implementation) noexcept {
-  return enum_name(DIST_ENUM_COMMUNICATION, implementation);
 }
 inline const char *cross_device_name(dist_cross_device_kind kind) noexcept {
   return enum_name(DIST_ENUM_CROSS_DEVICE, kind);
@@ -83,9 +78,6 @@ inline reduce_op reduce_op_from_aggregation(dist_aggregation aggregation) {
   check(dist_reduce_op_from_aggregation(aggregation, &op));
   return static_cast<reduce_op>(op);
 }
-inline dist_communication communication_from_name(const char *name) {
-  return static_cast<dist_communication>(enum_from_name(DIST_ENUM_COMMUNICATION, name));
-}
 inline dist_cross_device_kind cross_device_from_name(const char *name) {
   return static_cast<dist_cross_device_kind>(enum_from_name(DIST_ENUM_CROSS_DEVICE, name));
 }
@@ -106,12 +98,6 @@ inline dist_shard_policy shard_policy_from_name(const char *name) {
 inline std::string canonical_device(const char *name) {
   return detail::text_in(detail::name_room,
                          [&](char *out, std::size_t room) { return dist_canonical_device(name, out, room); });
-}
-
-inline std::string communication_options::describe() const {
-  return detail::text_in(detail::name_room, [&](char *out, std::size_t room) {
-    return dist_communication_options_describe(this, out, room);
-  });
 }
 
 }  // namespace dist

@@ -22,7 +22,6 @@ class variable_ref {
   const char *class_name() const noexcept;
   dist_synchronization synchronization() const noexcept;
   dist_aggregation aggregation() const noexcept;
-  bool trainable() const noexcept;
   int32_t num_copies() const noexcept { return dist_variable_num_copies(handle_); }
   const char *copy_name(int32_t copy) const noexcept;
   // The copy that a replica uses, as a view: for reading, and for that replica to write.
@@ -119,8 +118,6 @@ inline dist_synchronization variable_ref::synchronization() const noexcept {
 inline dist_aggregation variable_ref::aggregation() const noexcept {
   return dist_variable_aggregation(handle_);
 }
-
-inline bool variable_ref::trainable() const noexcept { return dist_variable_trainable(handle_) != 0; }
 
 inline const char *variable_ref::copy_name(int32_t copy) const noexcept {
   return dist_variable_copy_name(handle_, copy);

@@ -42,13 +42,11 @@ static void the_kinds_give_the_same_bits(void **state) {
   dist_value *plain = NULL;
   const dist_destination place = {NULL, spread, NULL};
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_MEAN, spread, NULL, 0, &plain), DIST_OK);
-  for (int32_t kind = DIST_CROSS_DEVICE_DEFAULT; kind <= DIST_CROSS_DEVICE_NCCL; kind++) {
+  for (int32_t kind = DIST_CROSS_DEVICE_DEFAULT; kind <= DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE; kind++) {
     dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
     options.kind = kind;
-    options.num_packs = kind;
     dist_cross_device *ops = ops_of(options);
     assert_int_equal(dist_cross_device_kind_of(ops), kind);
-    assert_int_equal(dist_cross_device_num_packs(ops), kind);
     assert_null(dist_cross_device_device(ops));
     dist_strategy *strategy = strategy_by(ops, NULL, NULL);
     dist_value *result = NULL;
@@ -316,17 +314,11 @@ static void bad_options(void **state) {
   assert_int_equal(dist_cross_device_create(&options, NULL), DIST_INVALID_ARGUMENT);
   options.kind = DIST_CROSS_DEVICE_HOST + 1;
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
-  options.kind = DIST_CROSS_DEVICE_NCCL + 1; /* between two kinds */
-  assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
-  options.kind = DIST_CROSS_DEVICE_NCCL;
-  options.num_packs = -1;
-  assert_fails_with(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
-                    "num_packs is -1: use a number of packs, or 0 for none");
-  options.num_packs = 1;
+  options.kind = DIST_CROSS_DEVICE_DEFAULT;
   options.accumulate = multiply;
   assert_fails_with(
       dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT,
-      "NCCL takes no operator of the host's: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does");
+      "DEFAULT takes no operator of the host's: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does");
   options.accumulate = NULL;
   dist_cross_device_functions functions = DIST_CROSS_DEVICE_FUNCTIONS_INIT;
   functions.reduce = keep_largest;
@@ -342,7 +334,6 @@ static void bad_options(void **state) {
   assert_null(ops);
   dist_cross_device_destroy(NULL);
   assert_int_equal(dist_cross_device_kind_of(NULL), 0);
-  assert_int_equal(dist_cross_device_num_packs(NULL), 0);
   assert_null(dist_cross_device_device(NULL));
 }
 

@@ -148,10 +148,10 @@ void reductions_from_outside() {
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.batch_reduce_to(reduce_op::sum, {{parts, {}}, {rows, {}}}));
 
   dist::communication_options how;
-  how.implementation = DIST_COMMUNICATION_RING;
+  how.bytes_per_pack = 1;
   assert_true(scalar_of<float>(strategy.reduce_to(reduce_op::sum, parts, "CPU:1", how)) == 4);
   assert_true(scalar_of<float>(strategy.batch_reduce_to(reduce_op::sum, {{parts, "CPU:1"}}, how)[0]) == 4);
-  how.implementation = dist_communication{99};
+  how.timeout_ns = -2;
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.reduce_to(reduce_op::sum, parts, "CPU:1", how));
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.batch_reduce_to(reduce_op::sum, {{parts, "CPU:1"}}, how));
 
@@ -167,9 +167,8 @@ void reductions_from_outside() {
 void cross_device_operations() {
   const dist::strategy strategy(2);
   const value parts = parts_of(strategy, 3, 4);
-  const dist::cross_device plain(DIST_CROSS_DEVICE_HIERARCHICAL_COPY, 2);
-  assert_int_equal(plain.kind(), DIST_CROSS_DEVICE_HIERARCHICAL_COPY);
-  assert_int_equal(plain.num_packs(), 2);
+  const dist::cross_device plain(DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE);
+  assert_int_equal(plain.kind(), DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE);
   assert_null(plain.device());
   assert_true(scalar_of<float>(plain.reduce(reduce_op::sum, parts, "CPU:0")) == 7);
   assert_true(scalar_of<float>(plain.batch_reduce(reduce_op::mean, {{parts, "CPU:0"}})[0]) == 3.5F);

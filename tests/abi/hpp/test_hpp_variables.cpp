@@ -28,7 +28,6 @@ void what_it_is() {
   assert_string_equal(weights.class_name(), "MirroredVariable");
   assert_int_equal(weights.aggregation(), DIST_AGGREGATION_SUM);
   assert_int_equal(weights.synchronization(), DIST_SYNCHRONIZATION_ON_WRITE);
-  assert_true(weights.trainable());
   assert_int_equal(weights.num_copies(), 2);
   assert_string_equal(weights.copy_name(1), "weights/replica_1");
   assert_string_equal(strategy.variable_device(weights, 1), strategy.device(1));
@@ -58,7 +57,6 @@ void first_values_of_functions() {
       strategy, [&] { return scalar(strategy, 4.0F); },
       options_of("made", DIST_AGGREGATION_MEAN, DIST_SYNCHRONIZATION_ON_READ));
   assert_string_equal(made.class_name(), "SyncOnReadVariable");
-  assert_false(made.trainable());
   const auto throws = []() -> value { throw own_error("no first value"); };
   REQUIRE_OWN_ERROR("no first value",
                     dist::variable(strategy, throws, dist_variable_options(DIST_VARIABLE_OPTIONS_INIT)));

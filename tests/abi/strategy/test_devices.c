@@ -165,47 +165,26 @@ static void communication_options_merge(void **state) {
   dist_communication_options base = DIST_COMMUNICATION_OPTIONS_INIT;
   dist_communication_options over = DIST_COMMUNICATION_OPTIONS_INIT;
   dist_communication_options merged = DIST_COMMUNICATION_OPTIONS_INIT;
-  char text[160];
-  assert_ok(dist_communication_options_describe(&base, text, sizeof text));
-  assert_string_equal(text,
-                      "Options(bytes_per_pack=0,timeout_seconds=None, "
-                      "implementation=CommunicationImplementation.AUTO)");
   base.bytes_per_pack = 7;
   base.timeout_ns = 2500000000;
-  over.implementation = DIST_COMMUNICATION_RING;
   assert_ok(dist_communication_options_merge(&base, &over, &merged));
   assert_int_equal(merged.bytes_per_pack, 7);
-  assert_int_equal(merged.has_timeout, 1);
   assert_int_equal(merged.timeout_ns, 2500000000);
-  assert_int_equal(merged.implementation, DIST_COMMUNICATION_RING);
-  assert_ok(dist_communication_options_describe(&merged, text, sizeof text));
-  assert_string_equal(text,
-                      "Options(bytes_per_pack=7,timeout_seconds=2.5, "
-                      "implementation=CommunicationImplementation.RING)");
-  /* A timeout of 0 is one, where it is said to be; the result may be one of the two. */
-  over.has_timeout = 1;
+  /* The result may be one of the two. */
+  over.timeout_ns = DIST_NO_TIMEOUT;
   over.bytes_per_pack = 9;
   assert_ok(dist_communication_options_merge(&base, &over, &base));
   assert_int_equal(base.bytes_per_pack, 9);
-  assert_int_equal(base.timeout_ns, 0);
-  assert_ok(dist_communication_options_describe(&base, text, sizeof text));
-  assert_has(text, "timeout_seconds=0.0,");
-  assert_ok(dist_communication_options_describe(&base, text, 12));
-  assert_string_equal(text, "Options(byt");
+  assert_int_equal(base.timeout_ns, DIST_NO_TIMEOUT);
 
   over.bytes_per_pack = -1;
   assert_fails(dist_communication_options_merge(&base, &over, &merged), DIST_INVALID_ARGUMENT,
                "bytes_per_pack is -1");
   over.bytes_per_pack = 0;
-  over.implementation = 5;
+  over.timeout_ns = -2;
   assert_fails(dist_communication_options_merge(&over, NULL, &merged), DIST_INVALID_ARGUMENT,
-               "implementation is 5");
-  over.implementation = 0;
-  over.has_timeout = 2;
-  assert_fails(dist_communication_options_merge(&over, NULL, &merged), DIST_INVALID_ARGUMENT,
-               "has_timeout is 2");
+               "timeout_ns is -2");
   assert_fails(dist_communication_options_merge(NULL, NULL, &merged), DIST_INVALID_ARGUMENT, "base is NULL");
-  assert_fails(dist_communication_options_describe(&base, text, 0), DIST_INVALID_ARGUMENT, "size_bytes is 0");
 }
 
 static dist_status wait_alone(dist_replica *replica, void *user_data) {
@@ -239,7 +218,6 @@ static dist_status plan_a_list(dist_replica *replica, void *user_data) {
 static void a_strategy_communicates_as_asked(void **state) {
   (void)state;
   dist_communication_options communication = DIST_COMMUNICATION_OPTIONS_INIT;
-  communication.implementation = DIST_COMMUNICATION_RING;
   communication.bytes_per_pack = 256;
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = 2;
@@ -269,7 +247,6 @@ static void names_and_numbers(void **state) {
                {DIST_ENUM_COLLECTIVE, DIST_COLLECTIVE_ALL_REDUCE, LAST_COLLECTIVE},
                {DIST_ENUM_SYNCHRONIZATION, DIST_SYNCHRONIZATION_AUTO, LAST_SYNCHRONIZATION},
                {DIST_ENUM_AGGREGATION, DIST_AGGREGATION_NONE, LAST_AGGREGATION},
-               {DIST_ENUM_COMMUNICATION, DIST_COMMUNICATION_AUTO, LAST_COMMUNICATION},
                {DIST_ENUM_CROSS_DEVICE, DIST_CROSS_DEVICE_DEFAULT, LAST_CROSS_DEVICE},
                {DIST_ENUM_INPUT_MODE, DIST_INPUT_PER_WORKER, LAST_INPUT_PER},
                {DIST_ENUM_SHARD_POLICY, DIST_SHARD_AUTO, LAST_SHARD}};
@@ -277,7 +254,6 @@ static void names_and_numbers(void **state) {
   for (size_t k = 0; k < COUNT_OF(kinds); k++) {
     const int32_t domain = kinds[k].domain;
     for (int32_t i = kinds[k].first; i <= kinds[k].last; i++) {
-      if (domain == DIST_ENUM_CROSS_DEVICE && i == DIST_CROSS_DEVICE_NCCL + 1) continue; /* nobody's */
       int32_t number = -100;
       char other[32] = "";
       const char *name = dist_enum_name(domain, i);
@@ -301,8 +277,8 @@ static void names_and_numbers(void **state) {
   }
   for (int32_t status = DIST_OK; status <= DIST_DATA_LOSS; status++)
     assert_string_equal(dist_enum_name(DIST_ENUM_STATUS, status), dist_status_name(status));
-  assert_string_equal(dist_enum_name(DIST_ENUM_CROSS_DEVICE, DIST_CROSS_DEVICE_HIERARCHICAL_COPY),
-                      "HIERARCHICAL_COPY");
+  assert_string_equal(dist_enum_name(DIST_ENUM_CROSS_DEVICE, DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE),
+                      "REDUCTION_TO_ONE_DEVICE");
   assert_null(dist_enum_name(DIST_ENUM_CROSS_DEVICE, 4));
   assert_string_equal(dist_enum_name(DIST_ENUM_DTYPE, DIST_COMPLEX64), "complex64");
   assert_string_equal(dist_enum_name(DIST_ENUM_COLLECTIVE, DIST_COLLECTIVE_ALL_GATHER), "all_gather");
@@ -317,7 +293,7 @@ static void domains_that_are_none(void **state) {
     assert_fails(
         dist_enum_from_name(none[i], "SUM", &number), DIST_INVALID_ARGUMENT,
         "use one of DIST_ENUM_STATUS, DTYPE, REDUCE_OP, VALUE_REDUCTION, COLLECTIVE, SYNCHRONIZATION, "
-        "AGGREGATION, COMMUNICATION, CROSS_DEVICE, INPUT_MODE, SHARD_POLICY");
+        "AGGREGATION, CROSS_DEVICE, INPUT_MODE, SHARD_POLICY");
     assert_int_equal(number, -100);
   }
 }

@@ -27,7 +27,6 @@ static void the_strategy_says_what_a_variable_becomes(void **state) {
     assert_int_equal(dist_variable_synchronization(variable),
                      mirrored ? DIST_SYNCHRONIZATION_ON_WRITE : DIST_SYNCHRONIZATION_AUTO);
     assert_int_equal(dist_variable_aggregation(variable), DIST_AGGREGATION_SUM);
-    assert_int_equal(dist_variable_trainable(variable), 1);
     assert_int_equal(dist_variable_num_copies(variable), mirrored ? R : 1);
     assert_string_equal(dist_variable_copy_name(variable, 0), "v");
     assert_string_equal(dist_variable_copy_name(variable, 1), mirrored ? "v/replica_1" : "");
@@ -36,14 +35,12 @@ static void the_strategy_says_what_a_variable_becomes(void **state) {
 
     variable = number_variable(strategy, 1, DIST_SYNCHRONIZATION_ON_READ, DIST_AGGREGATION_NONE);
     assert_string_equal(dist_variable_class(variable), mirrored ? "SyncOnReadVariable" : classes[k]);
-    assert_int_equal(dist_variable_trainable(variable), 0);
     dist_variable_destroy(variable);
     assert_ok(dist_strategy_destroy(strategy));
   }
   assert_string_equal(dist_variable_class(NULL), "");
   assert_int_equal(dist_variable_synchronization(NULL), 0);
   assert_int_equal(dist_variable_aggregation(NULL), 0);
-  assert_int_equal(dist_variable_trainable(NULL), 0);
   assert_int_equal(dist_variable_num_copies(NULL), 0);
 }
 
@@ -63,7 +60,7 @@ static void options_are_checked_by_the_strategys_rules(void **state) {
         {{.synchronization = 7}, DIST_INVALID_ARGUMENT},
         {{.synchronization = -1}, DIST_INVALID_ARGUMENT},
         {{.aggregation = 7}, DIST_INVALID_ARGUMENT},
-        {{.trainable = 2}, DIST_INVALID_ARGUMENT},
+        {{.reserved = 1}, DIST_INVALID_ARGUMENT},
     };
     for (size_t i = 0; i < COUNT_OF(tried); i++) {
       dist_variable_options options = tried[i].options;
@@ -75,26 +72,6 @@ static void options_are_checked_by_the_strategys_rules(void **state) {
     }
     assert_ok(dist_strategy_destroy(strategy));
   }
-}
-
-static void trainable_is_what_was_asked_for(void **state) {
-  (void)state;
-  dist_strategy *strategy = of_kind(DIST_STRATEGY_MIRRORED);
-  float number = 1;
-  const dist_tensor initial = scalar_of(&number);
-  for (int32_t synchronization = DIST_SYNCHRONIZATION_ON_WRITE;
-       synchronization <= DIST_SYNCHRONIZATION_ON_READ; synchronization++) {
-    for (int32_t asked = -1; asked <= 1; asked += 2) {
-      dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
-      options.synchronization = synchronization;
-      options.trainable = asked;
-      dist_variable *variable = NULL;
-      assert_ok(dist_variable_create(strategy, &initial, &options, &variable));
-      assert_int_equal(dist_variable_trainable(variable), asked == 1);
-      dist_variable_destroy(variable);
-    }
-  }
-  assert_ok(dist_strategy_destroy(strategy));
 }
 
 typedef struct source {
@@ -357,7 +334,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_strategy_says_what_a_variable_becomes),
       cmocka_unit_test(options_are_checked_by_the_strategys_rules),
-      cmocka_unit_test(trainable_is_what_was_asked_for),
       cmocka_unit_test(an_initial_function_is_called_once),
       cmocka_unit_test(sync_on_read_aggregates_reads_and_spreads_writes),
       cmocka_unit_test(sums_of_integers_lose_nothing),

@@ -25,7 +25,7 @@ HOSTILE = {
 # Enum types -> a valid constant: the first one, except for these.
 ENUMS = {
     "dist_aggregation": "DIST_AGGREGATION_SUM", "dist_dtype": "DIST_F32", "dist_device_order": "DIST_DEVICE_ORDER_MESH",
-    "dist_enum_domain": "DIST_ENUM_COMMUNICATION", "dist_value_kind": "DIST_VALUE_INDEXED_SLICES",
+    "dist_enum_domain": "DIST_ENUM_INPUT_MODE", "dist_value_kind": "DIST_VALUE_INDEXED_SLICES",
 }
 
 # Valid arguments: by function and parameter, by parameter, by type.
@@ -41,7 +41,7 @@ VALID_HERE = {
     ("dist_fail", "status"): "DIST_NOT_FOUND",
     ("dist_has_feature", "name"): '"pinning"',
     ("dist_canonical_device", "name"): '"CPU:0"',
-    ("dist_enum_from_name", "name"): '"RING"',
+    ("dist_enum_from_name", "name"): '"PER_WORKER"',
     ("dist_group_destroy", "group"): "own_group(f)",
     ("dist_replica_enter", "strategy"): "f->host",
     ("dist_replica_attach", "replica"): "detached(f)",

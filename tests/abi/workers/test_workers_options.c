@@ -42,7 +42,7 @@ static void a_calls_timeout_overrides_the_strategys(void **state) {
   (void)state;
   for (int variant = 0; variant < 4; ++variant) {
     dist_communication_options of_strategy = DIST_COMMUNICATION_OPTIONS_INIT;
-    of_strategy.has_timeout = 1;
+    of_strategy.timeout_ns = DIST_NO_TIMEOUT;
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     if (variant & 2) options.communication = &of_strategy;
     workers all = workers_of("1+1", options);

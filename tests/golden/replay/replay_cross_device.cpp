@@ -21,28 +21,16 @@ void multiply(void* acc, const void* in, int64_t count, dist_dtype, void*) {
   for (int64_t i = 0; i < count; ++i) to[i] *= from[i];
 }
 
-int32_t number_after(std::string_view text, std::string_view prefix) {
-  int32_t number = 0;
-  std::from_chars(text.data() + prefix.size(), text.data() + text.size(), number);
-  return number;
-}
-
 // The object that the recorded program calls `name`; the last device of `devices` may be part of it.
 CrossDevice made_as(const Replay& replay, std::string_view name, const std::vector<std::string>& devices) {
-  constexpr std::string_view kHierarchical = "HierarchicalCopyAllReduce_";
-  constexpr std::string_view kNccl = "NcclAllReduce_";
   dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   if (name == "ReductionToOneDevice_last") {
     options.reduce_to_device = devices.back().c_str();
   } else if (name == "ReductionToOneDevice_product") {
     options.accumulate = multiply;
-  } else if (name.starts_with(kHierarchical)) {
-    options.kind = DIST_CROSS_DEVICE_HIERARCHICAL_COPY;
-    options.num_packs = number_after(name, kHierarchical);
-  } else if (name.starts_with(kNccl)) {
-    options.kind = DIST_CROSS_DEVICE_NCCL;
-    options.num_packs = number_after(name, kNccl);
+  } else if (name.starts_with("HierarchicalCopyAllReduce_") || name.starts_with("NcclAllReduce_")) {
+    options.kind = DIST_CROSS_DEVICE_DEFAULT;
   } else if (name != "ReductionToOneDevice") {
     replay.unknown("cross_device_ops " + std::string(name));
   }
@@ -86,23 +74,13 @@ struct Pairs {
 }  // namespace
 
 void replay_cross_device_object(Replay& replay) {
-  const std::string_view cls = std::string_view(replay.id()).substr(0, replay.id().find('/'));
+  if (!replay.id().starts_with("ReductionToOneDevice/")) return;  // only libdist.tf has the others
   dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
-  options.kind = cls == "NcclAllReduce"               ? DIST_CROSS_DEVICE_NCCL
-                 : cls == "HierarchicalCopyAllReduce" ? DIST_CROSS_DEVICE_HIERARCHICAL_COPY
-                                                      : DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
-  if (replay.has("num_packs")) options.num_packs = replay.input("num_packs").GetInt();
+  options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
   CrossDevice made;
   check(dist_cross_device_create(&options, made.out()));
-  if (options.kind == DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE) {
-    const char* const device = dist_cross_device_device(made.get());
-    replay.record("reduce_to_device", device == nullptr ? replay.null() : replay.json(device));
-    return;
-  }
-  std::string name = dist_enum_name(DIST_ENUM_CROSS_DEVICE, dist_cross_device_kind_of(made.get()));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  replay.record("num_packs", replay.json(dist_cross_device_num_packs(made.get())));
-  replay.record("all_reduce_alg", replay.json(name));
+  const char* const device = dist_cross_device_device(made.get());
+  replay.record("reduce_to_device", device == nullptr ? replay.null() : replay.json(device));
 }
 
 void replay_cross_device_in_strategy(Replay& replay) {

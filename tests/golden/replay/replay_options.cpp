@@ -13,23 +13,21 @@ namespace {
 
 // ---- CommunicationOptions
 
+int64_t timeout_of(double seconds) {
+  return seconds > 0 ? std::max(std::llround(seconds * 1e9), 1LL) : DIST_NO_TIMEOUT;
+}
+
 // What the Python program's arguments are in C; nothing where C's compiler would refuse them.
 std::optional<dist_communication_options> communication_of(const Json& kwargs) {
   dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
   for (const auto& [name, value] : kwargs.GetObject()) {
     const std::string_view key = text_of(name);
     if (key == "implementation") {
-      if (value.IsInt()) {
-        options.implementation = static_cast<dist_communication>(value.GetInt());
-      } else {
-        const std::string text(value.IsNull() ? "" : text_of(value));
-        read_enum(DIST_ENUM_COMMUNICATION, value.IsNull() ? nullptr : text.c_str(), &options.implementation);
-      }
+      continue;  // only libdist.tf has it
     } else if (key == "bytes_per_pack" && value.IsInt64()) {
       options.bytes_per_pack = static_cast<size_t>(value.GetInt64());
     } else if (key == "timeout_seconds" && value.IsNumber()) {
-      options.timeout_ns = std::llround(value.GetDouble() * 1e9);
-      options.has_timeout = 1;
+      options.timeout_ns = timeout_of(value.GetDouble());
     } else {
       return std::nullopt;
     }
@@ -41,17 +39,10 @@ void record_communication(Replay& replay, const dist_communication_options& opti
                           const dist_communication_options* over = nullptr) {
   dist_communication_options merged = DIST_COMMUNICATION_OPTIONS_INIT;
   check(dist_communication_options_merge(&options, over, &merged));
-  std::array<char, 256> text{};
-  check(dist_communication_options_describe(&merged, text.data(), text.size()));
-  const std::string_view printed(text.data());
   replay.record("bytes_per_pack", replay.json(static_cast<int64_t>(merged.bytes_per_pack)));
-  replay.record("timeout_seconds", merged.has_timeout == 0
+  replay.record("timeout_seconds", merged.timeout_ns == 0
                                        ? replay.null()
                                        : replay.json(static_cast<double>(merged.timeout_ns) / 1e9));
-  replay.record("implementation",
-                replay.json(dist_enum_name(DIST_ENUM_COMMUNICATION, merged.implementation)));
-  replay.record("str", replay.json(printed));
-  replay.record("class", replay.json(printed.substr(0, printed.find('('))));
 }
 
 void replay_communication(Replay& replay) {
@@ -71,8 +62,7 @@ void replay_communication(Replay& replay) {
   const Json& args = replay.input("args");
   dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
   options.bytes_per_pack = args[0].GetInt64();
-  options.timeout_ns = std::llround(args[1].GetDouble() * 1e9);
-  read_enum(DIST_ENUM_COMMUNICATION, std::string(text_of(args[2])).c_str(), &options.implementation);
+  options.timeout_ns = timeout_of(args[1].GetDouble());
   record_communication(replay, options);
 }
 
@@ -220,8 +210,8 @@ void replay_options(Replay& replay) {
       {"collective_hints", replay_communication},
       {"run_options", replay_run_options},
       {"input_options", replay_input_options},
-      {"xla_options", [](Replay&) {}},  // of a compiler that is not here
-      {"communication_implementation_values", [](Replay& r) { record_names(r, DIST_ENUM_COMMUNICATION); }},
+      {"xla_options", [](Replay&) {}},                          // of a compiler that is not here
+      {"communication_implementation_values", [](Replay&) {}},  // only libdist.tf has them
       {"input_replication_mode_values", [](Replay& r) { record_names(r, DIST_ENUM_INPUT_MODE); }},
       {"variable_synchronization_values", [](Replay& r) { record_numbers(r, DIST_ENUM_SYNCHRONIZATION); }},
       {"variable_aggregation_values", [](Replay& r) { record_numbers(r, DIST_ENUM_AGGREGATION); }},

@@ -54,17 +54,12 @@ class Case {
     options_.synchronization =
         mode_of(replay, "synchronization", DIST_SYNCHRONIZATION_AUTO, kSynchronizations);
     options_.aggregation = mode_of(replay, "aggregation", DIST_AGGREGATION_NONE, kAggregations);
-    if (replay.has("trainable")) options_.trainable = replay.input("trainable").GetBool() ? 1 : -1;
   }
 
   void created() {
     const Variable variable = make();
-    if (replay_.has("trainable")) {
-      replay_.record("variable", encode(variable));
-      return replay_.record("trainable", replay_.json(dist_variable_trainable(variable.get()) != 0));
-    }
+    if (replay_.has("trainable")) return replay_.record("variable", encode(variable));
     record_state(variable);
-    replay_.record("trainable", replay_.json(dist_variable_trainable(variable.get()) != 0));
     replay_.record(
         "v_synchronization",
         mode(kSynchronizations, dist_variable_synchronization(variable.get()) - DIST_SYNCHRONIZATION_AUTO));

@@ -27,10 +27,8 @@ template <>
 inline constexpr bool kIsStruct<dist_communication_options> = true;
 template <class Fn>
 void walk(dist_communication_options& all, const Fn& fn) {
-  fn("implementation", all.implementation);
   fn("bytes_per_pack", all.bytes_per_pack);
   fn("timeout_ns", all.timeout_ns);
-  fn("has_timeout", all.has_timeout);
 }
 
 template <>
@@ -38,7 +36,6 @@ inline constexpr bool kIsStruct<dist_cross_device_options> = true;
 template <class Fn>
 void walk(dist_cross_device_options& all, const Fn& fn) {
   fn("kind", all.kind);
-  fn("num_packs", all.num_packs);
   fn("reduce_to_device", all.reduce_to_device);
   fn("accumulate", all.accumulate);
   Unsupported rest{all.functions != nullptr || all.allocator.alloc != nullptr};
@@ -145,7 +142,6 @@ void walk(dist_variable_options& all, const Fn& fn) {
   fn("aggregation", all.aggregation);
   fn("name", all.name);
   fn("synchronization", all.synchronization);
-  fn("trainable", all.trainable);
   fn("initial_fn", all.initial_fn);
 }
 

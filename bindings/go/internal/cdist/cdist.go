@@ -520,77 +520,77 @@ typedef _goslice_ swig_type_490;
 typedef _goslice_ swig_type_491;
 typedef long long swig_type_492;
 typedef _gostring_ swig_type_493;
-typedef _goslice_ swig_type_494;
-typedef long long swig_type_495;
-typedef _gostring_ swig_type_496;
+typedef long long swig_type_494;
+typedef _gostring_ swig_type_495;
+typedef long long swig_type_496;
 typedef long long swig_type_497;
 typedef _gostring_ swig_type_498;
-typedef long long swig_type_499;
+typedef _goslice_ swig_type_499;
 typedef long long swig_type_500;
-typedef _gostring_ swig_type_501;
-typedef _goslice_ swig_type_502;
+typedef long long swig_type_501;
+typedef _gostring_ swig_type_502;
 typedef long long swig_type_503;
 typedef long long swig_type_504;
 typedef _gostring_ swig_type_505;
 typedef long long swig_type_506;
-typedef long long swig_type_507;
-typedef _gostring_ swig_type_508;
+typedef _gostring_ swig_type_507;
+typedef long long swig_type_508;
 typedef long long swig_type_509;
-typedef _gostring_ swig_type_510;
+typedef long long swig_type_510;
 typedef long long swig_type_511;
 typedef long long swig_type_512;
 typedef long long swig_type_513;
 typedef long long swig_type_514;
 typedef long long swig_type_515;
 typedef long long swig_type_516;
-typedef long long swig_type_517;
+typedef _gostring_ swig_type_517;
 typedef long long swig_type_518;
-typedef long long swig_type_519;
-typedef _gostring_ swig_type_520;
+typedef _gostring_ swig_type_519;
+typedef long long swig_type_520;
 typedef long long swig_type_521;
 typedef _gostring_ swig_type_522;
 typedef long long swig_type_523;
 typedef long long swig_type_524;
-typedef _gostring_ swig_type_525;
-typedef long long swig_type_526;
+typedef long long swig_type_525;
+typedef _gostring_ swig_type_526;
 typedef long long swig_type_527;
-typedef long long swig_type_528;
-typedef _gostring_ swig_type_529;
-typedef long long swig_type_530;
-typedef _gostring_ swig_type_531;
+typedef _gostring_ swig_type_528;
+typedef long long swig_type_529;
+typedef _gostring_ swig_type_530;
+typedef long long swig_type_531;
 typedef long long swig_type_532;
 typedef _gostring_ swig_type_533;
-typedef long long swig_type_534;
+typedef _goslice_ swig_type_534;
 typedef long long swig_type_535;
-typedef _gostring_ swig_type_536;
-typedef _goslice_ swig_type_537;
+typedef long long swig_type_536;
+typedef _gostring_ swig_type_537;
 typedef long long swig_type_538;
 typedef long long swig_type_539;
-typedef _gostring_ swig_type_540;
+typedef long long swig_type_540;
 typedef long long swig_type_541;
-typedef long long swig_type_542;
-typedef long long swig_type_543;
+typedef _gostring_ swig_type_542;
+typedef _gostring_ swig_type_543;
 typedef long long swig_type_544;
-typedef _gostring_ swig_type_545;
+typedef long long swig_type_545;
 typedef _gostring_ swig_type_546;
 typedef long long swig_type_547;
 typedef long long swig_type_548;
-typedef _gostring_ swig_type_549;
+typedef long long swig_type_549;
 typedef long long swig_type_550;
 typedef long long swig_type_551;
 typedef long long swig_type_552;
 typedef long long swig_type_553;
 typedef long long swig_type_554;
-typedef long long swig_type_555;
+typedef _goslice_ swig_type_555;
 typedef long long swig_type_556;
-typedef long long swig_type_557;
-typedef _goslice_ swig_type_558;
+typedef _gostring_ swig_type_557;
+typedef long long swig_type_558;
 typedef long long swig_type_559;
-typedef _gostring_ swig_type_560;
-typedef long long swig_type_561;
+typedef long long swig_type_560;
+typedef _gostring_ swig_type_561;
 typedef long long swig_type_562;
 typedef long long swig_type_563;
-typedef _gostring_ swig_type_564;
+typedef long long swig_type_564;
 typedef long long swig_type_565;
 typedef long long swig_type_566;
 typedef long long swig_type_567;
@@ -602,68 +602,68 @@ typedef long long swig_type_572;
 typedef long long swig_type_573;
 typedef long long swig_type_574;
 typedef long long swig_type_575;
-typedef long long swig_type_576;
+typedef _gostring_ swig_type_576;
 typedef long long swig_type_577;
 typedef long long swig_type_578;
 typedef _gostring_ swig_type_579;
 typedef long long swig_type_580;
 typedef long long swig_type_581;
-typedef _gostring_ swig_type_582;
+typedef long long swig_type_582;
 typedef long long swig_type_583;
 typedef long long swig_type_584;
-typedef long long swig_type_585;
+typedef _gostring_ swig_type_585;
 typedef long long swig_type_586;
 typedef long long swig_type_587;
 typedef _gostring_ swig_type_588;
-typedef long long swig_type_589;
+typedef _gostring_ swig_type_589;
 typedef long long swig_type_590;
-typedef _gostring_ swig_type_591;
+typedef long long swig_type_591;
 typedef _gostring_ swig_type_592;
 typedef long long swig_type_593;
 typedef long long swig_type_594;
-typedef _gostring_ swig_type_595;
+typedef long long swig_type_595;
 typedef long long swig_type_596;
-typedef long long swig_type_597;
+typedef _gostring_ swig_type_597;
 typedef long long swig_type_598;
 typedef long long swig_type_599;
-typedef _gostring_ swig_type_600;
+typedef long long swig_type_600;
 typedef long long swig_type_601;
-typedef long long swig_type_602;
+typedef _gostring_ swig_type_602;
 typedef long long swig_type_603;
-typedef long long swig_type_604;
+typedef _goslice_ swig_type_604;
 typedef _gostring_ swig_type_605;
 typedef long long swig_type_606;
 typedef _goslice_ swig_type_607;
-typedef _gostring_ swig_type_608;
-typedef long long swig_type_609;
-typedef _goslice_ swig_type_610;
-typedef long long swig_type_611;
-typedef _gostring_ swig_type_612;
-typedef long long swig_type_613;
-typedef _goslice_ swig_type_614;
-typedef long long swig_type_615;
-typedef _gostring_ swig_type_616;
-typedef long long swig_type_617;
-typedef _goslice_ swig_type_618;
-typedef long long swig_type_619;
-typedef _gostring_ swig_type_620;
-typedef long long swig_type_621;
-typedef _goslice_ swig_type_622;
-typedef long long swig_type_623;
-typedef _gostring_ swig_type_624;
-typedef long long swig_type_625;
-typedef _goslice_ swig_type_626;
-typedef long long swig_type_627;
-typedef _gostring_ swig_type_628;
+typedef long long swig_type_608;
+typedef _gostring_ swig_type_609;
+typedef long long swig_type_610;
+typedef _goslice_ swig_type_611;
+typedef long long swig_type_612;
+typedef _gostring_ swig_type_613;
+typedef long long swig_type_614;
+typedef _goslice_ swig_type_615;
+typedef long long swig_type_616;
+typedef _gostring_ swig_type_617;
+typedef long long swig_type_618;
+typedef _goslice_ swig_type_619;
+typedef long long swig_type_620;
+typedef _gostring_ swig_type_621;
+typedef long long swig_type_622;
+typedef _goslice_ swig_type_623;
+typedef long long swig_type_624;
+typedef _gostring_ swig_type_625;
+typedef long long swig_type_626;
+typedef _gostring_ swig_type_627;
+typedef _goslice_ swig_type_628;
 typedef long long swig_type_629;
 typedef _gostring_ swig_type_630;
-typedef _goslice_ swig_type_631;
-typedef long long swig_type_632;
-typedef _gostring_ swig_type_633;
-typedef long long swig_type_634;
-typedef _gostring_ swig_type_635;
+typedef long long swig_type_631;
+typedef _gostring_ swig_type_632;
+typedef long long swig_type_633;
+typedef _gostring_ swig_type_634;
+typedef long long swig_type_635;
 typedef long long swig_type_636;
-typedef _gostring_ swig_type_637;
+typedef long long swig_type_637;
 typedef long long swig_type_638;
 typedef long long swig_type_639;
 typedef long long swig_type_640;
@@ -672,80 +672,80 @@ typedef long long swig_type_642;
 typedef long long swig_type_643;
 typedef long long swig_type_644;
 typedef long long swig_type_645;
-typedef long long swig_type_646;
+typedef _gostring_ swig_type_646;
 typedef long long swig_type_647;
 typedef long long swig_type_648;
-typedef _gostring_ swig_type_649;
+typedef long long swig_type_649;
 typedef long long swig_type_650;
-typedef long long swig_type_651;
-typedef long long swig_type_652;
+typedef _gostring_ swig_type_651;
+typedef _gostring_ swig_type_652;
 typedef long long swig_type_653;
-typedef _gostring_ swig_type_654;
-typedef _gostring_ swig_type_655;
+typedef _goslice_ swig_type_654;
+typedef long long swig_type_655;
 typedef long long swig_type_656;
-typedef _goslice_ swig_type_657;
+typedef _gostring_ swig_type_657;
 typedef long long swig_type_658;
-typedef long long swig_type_659;
+typedef _gostring_ swig_type_659;
 typedef _gostring_ swig_type_660;
 typedef long long swig_type_661;
-typedef _gostring_ swig_type_662;
+typedef long long swig_type_662;
 typedef _gostring_ swig_type_663;
 typedef long long swig_type_664;
-typedef long long swig_type_665;
-typedef _gostring_ swig_type_666;
-typedef long long swig_type_667;
-typedef _goslice_ swig_type_668;
+typedef _goslice_ swig_type_665;
+typedef long long swig_type_666;
+typedef _gostring_ swig_type_667;
+typedef long long swig_type_668;
 typedef long long swig_type_669;
-typedef _gostring_ swig_type_670;
-typedef long long swig_type_671;
+typedef long long swig_type_670;
+typedef _gostring_ swig_type_671;
 typedef long long swig_type_672;
-typedef long long swig_type_673;
-typedef _gostring_ swig_type_674;
+typedef _gostring_ swig_type_673;
+typedef long long swig_type_674;
 typedef long long swig_type_675;
-typedef _gostring_ swig_type_676;
-typedef long long swig_type_677;
-typedef long long swig_type_678;
-typedef long long swig_type_679;
-typedef _goslice_ swig_type_680;
+typedef long long swig_type_676;
+typedef _goslice_ swig_type_677;
+typedef _gostring_ swig_type_678;
+typedef _gostring_ swig_type_679;
+typedef long long swig_type_680;
 typedef _gostring_ swig_type_681;
-typedef _gostring_ swig_type_682;
-typedef long long swig_type_683;
-typedef _gostring_ swig_type_684;
-typedef long long swig_type_685;
-typedef _goslice_ swig_type_686;
+typedef long long swig_type_682;
+typedef _goslice_ swig_type_683;
+typedef long long swig_type_684;
+typedef _gostring_ swig_type_685;
+typedef long long swig_type_686;
 typedef long long swig_type_687;
 typedef _gostring_ swig_type_688;
 typedef long long swig_type_689;
-typedef long long swig_type_690;
+typedef _goslice_ swig_type_690;
 typedef _gostring_ swig_type_691;
 typedef long long swig_type_692;
-typedef _goslice_ swig_type_693;
+typedef long long swig_type_693;
 typedef _gostring_ swig_type_694;
 typedef long long swig_type_695;
 typedef long long swig_type_696;
-typedef _gostring_ swig_type_697;
-typedef long long swig_type_698;
+typedef long long swig_type_697;
+typedef _gostring_ swig_type_698;
 typedef long long swig_type_699;
 typedef long long swig_type_700;
 typedef _gostring_ swig_type_701;
 typedef long long swig_type_702;
 typedef long long swig_type_703;
-typedef _gostring_ swig_type_704;
-typedef long long swig_type_705;
+typedef _goslice_ swig_type_704;
+typedef _gostring_ swig_type_705;
 typedef long long swig_type_706;
-typedef _goslice_ swig_type_707;
-typedef _gostring_ swig_type_708;
-typedef long long swig_type_709;
-typedef _gostring_ swig_type_710;
-typedef _goslice_ swig_type_711;
-typedef _gostring_ swig_type_712;
-typedef long long swig_type_713;
+typedef _gostring_ swig_type_707;
+typedef _goslice_ swig_type_708;
+typedef _gostring_ swig_type_709;
+typedef long long swig_type_710;
+typedef long long swig_type_711;
+typedef long long swig_type_712;
+typedef _gostring_ swig_type_713;
 typedef long long swig_type_714;
-typedef long long swig_type_715;
+typedef _gostring_ swig_type_715;
 typedef long long swig_type_716;
-typedef _gostring_ swig_type_717;
-typedef long long swig_type_718;
-typedef _gostring_ swig_type_719;
+typedef long long swig_type_717;
+typedef _gostring_ swig_type_718;
+typedef long long swig_type_719;
 typedef long long swig_type_720;
 typedef long long swig_type_721;
 typedef _gostring_ swig_type_722;
@@ -759,192 +759,192 @@ typedef long long swig_type_729;
 typedef _gostring_ swig_type_730;
 typedef long long swig_type_731;
 typedef long long swig_type_732;
-typedef long long swig_type_733;
-typedef _gostring_ swig_type_734;
-typedef long long swig_type_735;
+typedef _goslice_ swig_type_733;
+typedef long long swig_type_734;
+typedef _gostring_ swig_type_735;
 typedef long long swig_type_736;
-typedef _goslice_ swig_type_737;
-typedef long long swig_type_738;
-typedef _gostring_ swig_type_739;
-typedef long long swig_type_740;
+typedef long long swig_type_737;
+typedef _gostring_ swig_type_738;
+typedef long long swig_type_739;
+typedef _goslice_ swig_type_740;
 typedef long long swig_type_741;
-typedef _gostring_ swig_type_742;
-typedef long long swig_type_743;
-typedef _goslice_ swig_type_744;
+typedef _goslice_ swig_type_742;
+typedef _gostring_ swig_type_743;
+typedef long long swig_type_744;
 typedef long long swig_type_745;
-typedef _goslice_ swig_type_746;
-typedef _gostring_ swig_type_747;
+typedef _gostring_ swig_type_746;
+typedef long long swig_type_747;
 typedef long long swig_type_748;
 typedef long long swig_type_749;
-typedef _gostring_ swig_type_750;
+typedef long long swig_type_750;
 typedef long long swig_type_751;
-typedef long long swig_type_752;
+typedef _gostring_ swig_type_752;
 typedef long long swig_type_753;
 typedef long long swig_type_754;
 typedef long long swig_type_755;
-typedef _gostring_ swig_type_756;
-typedef long long swig_type_757;
+typedef long long swig_type_756;
+typedef _gostring_ swig_type_757;
 typedef long long swig_type_758;
 typedef long long swig_type_759;
 typedef long long swig_type_760;
-typedef _gostring_ swig_type_761;
+typedef long long swig_type_761;
 typedef long long swig_type_762;
-typedef long long swig_type_763;
+typedef _gostring_ swig_type_763;
 typedef long long swig_type_764;
 typedef long long swig_type_765;
-typedef long long swig_type_766;
-typedef _gostring_ swig_type_767;
+typedef _gostring_ swig_type_766;
+typedef long long swig_type_767;
 typedef long long swig_type_768;
-typedef long long swig_type_769;
-typedef _gostring_ swig_type_770;
-typedef long long swig_type_771;
+typedef _gostring_ swig_type_769;
+typedef long long swig_type_770;
+typedef _goslice_ swig_type_771;
 typedef long long swig_type_772;
 typedef _gostring_ swig_type_773;
 typedef long long swig_type_774;
-typedef _goslice_ swig_type_775;
+typedef long long swig_type_775;
 typedef long long swig_type_776;
-typedef _gostring_ swig_type_777;
-typedef long long swig_type_778;
+typedef long long swig_type_777;
+typedef _goslice_ swig_type_778;
 typedef long long swig_type_779;
-typedef long long swig_type_780;
+typedef _gostring_ swig_type_780;
 typedef long long swig_type_781;
 typedef _goslice_ swig_type_782;
 typedef long long swig_type_783;
 typedef _gostring_ swig_type_784;
 typedef long long swig_type_785;
-typedef _goslice_ swig_type_786;
-typedef long long swig_type_787;
-typedef _gostring_ swig_type_788;
-typedef long long swig_type_789;
+typedef long long swig_type_786;
+typedef _gostring_ swig_type_787;
+typedef long long swig_type_788;
+typedef _gostring_ swig_type_789;
 typedef long long swig_type_790;
-typedef _gostring_ swig_type_791;
+typedef long long swig_type_791;
 typedef long long swig_type_792;
 typedef _gostring_ swig_type_793;
 typedef long long swig_type_794;
 typedef long long swig_type_795;
 typedef long long swig_type_796;
-typedef _gostring_ swig_type_797;
+typedef long long swig_type_797;
 typedef long long swig_type_798;
 typedef long long swig_type_799;
 typedef long long swig_type_800;
 typedef long long swig_type_801;
 typedef long long swig_type_802;
-typedef long long swig_type_803;
+typedef _gostring_ swig_type_803;
 typedef long long swig_type_804;
-typedef long long swig_type_805;
+typedef _gostring_ swig_type_805;
 typedef long long swig_type_806;
 typedef _gostring_ swig_type_807;
 typedef long long swig_type_808;
-typedef _gostring_ swig_type_809;
-typedef long long swig_type_810;
-typedef _gostring_ swig_type_811;
-typedef long long swig_type_812;
+typedef long long swig_type_809;
+typedef _gostring_ swig_type_810;
+typedef long long swig_type_811;
+typedef _gostring_ swig_type_812;
 typedef long long swig_type_813;
-typedef _gostring_ swig_type_814;
-typedef long long swig_type_815;
-typedef _gostring_ swig_type_816;
-typedef long long swig_type_817;
+typedef long long swig_type_814;
+typedef _gostring_ swig_type_815;
+typedef long long swig_type_816;
+typedef _goslice_ swig_type_817;
 typedef long long swig_type_818;
 typedef _gostring_ swig_type_819;
 typedef long long swig_type_820;
-typedef _goslice_ swig_type_821;
+typedef _gostring_ swig_type_821;
 typedef long long swig_type_822;
-typedef _gostring_ swig_type_823;
+typedef long long swig_type_823;
 typedef long long swig_type_824;
 typedef _gostring_ swig_type_825;
 typedef long long swig_type_826;
 typedef long long swig_type_827;
-typedef long long swig_type_828;
-typedef _gostring_ swig_type_829;
+typedef _gostring_ swig_type_828;
+typedef long long swig_type_829;
 typedef long long swig_type_830;
 typedef long long swig_type_831;
 typedef _gostring_ swig_type_832;
 typedef long long swig_type_833;
 typedef long long swig_type_834;
-typedef long long swig_type_835;
-typedef _gostring_ swig_type_836;
-typedef long long swig_type_837;
-typedef long long swig_type_838;
-typedef _gostring_ swig_type_839;
+typedef _gostring_ swig_type_835;
+typedef long long swig_type_836;
+typedef _gostring_ swig_type_837;
+typedef _gostring_ swig_type_838;
+typedef long long swig_type_839;
 typedef long long swig_type_840;
-typedef _gostring_ swig_type_841;
-typedef _gostring_ swig_type_842;
-typedef long long swig_type_843;
-typedef long long swig_type_844;
-typedef _goslice_ swig_type_845;
-typedef _goslice_ swig_type_846;
-typedef _goslice_ swig_type_847;
-typedef _gostring_ swig_type_848;
+typedef _goslice_ swig_type_841;
+typedef _goslice_ swig_type_842;
+typedef _goslice_ swig_type_843;
+typedef _gostring_ swig_type_844;
+typedef long long swig_type_845;
+typedef long long swig_type_846;
+typedef _gostring_ swig_type_847;
+typedef long long swig_type_848;
 typedef long long swig_type_849;
 typedef long long swig_type_850;
 typedef _gostring_ swig_type_851;
 typedef long long swig_type_852;
 typedef long long swig_type_853;
 typedef long long swig_type_854;
-typedef _gostring_ swig_type_855;
-typedef long long swig_type_856;
+typedef long long swig_type_855;
+typedef _gostring_ swig_type_856;
 typedef long long swig_type_857;
-typedef long long swig_type_858;
-typedef long long swig_type_859;
-typedef _gostring_ swig_type_860;
-typedef long long swig_type_861;
-typedef _goslice_ swig_type_862;
-typedef _goslice_ swig_type_863;
-typedef long long swig_type_864;
+typedef _goslice_ swig_type_858;
+typedef _goslice_ swig_type_859;
+typedef long long swig_type_860;
+typedef _goslice_ swig_type_861;
+typedef _gostring_ swig_type_862;
+typedef long long swig_type_863;
+typedef _goslice_ swig_type_864;
 typedef _goslice_ swig_type_865;
 typedef _gostring_ swig_type_866;
 typedef long long swig_type_867;
-typedef _goslice_ swig_type_868;
-typedef _goslice_ swig_type_869;
-typedef _gostring_ swig_type_870;
+typedef _gostring_ swig_type_868;
+typedef long long swig_type_869;
+typedef long long swig_type_870;
 typedef long long swig_type_871;
 typedef _gostring_ swig_type_872;
 typedef long long swig_type_873;
-typedef long long swig_type_874;
+typedef _gostring_ swig_type_874;
 typedef long long swig_type_875;
-typedef _gostring_ swig_type_876;
-typedef long long swig_type_877;
-typedef _gostring_ swig_type_878;
-typedef long long swig_type_879;
+typedef long long swig_type_876;
+typedef _gostring_ swig_type_877;
+typedef long long swig_type_878;
+typedef _gostring_ swig_type_879;
 typedef long long swig_type_880;
-typedef _gostring_ swig_type_881;
+typedef long long swig_type_881;
 typedef long long swig_type_882;
-typedef _gostring_ swig_type_883;
-typedef long long swig_type_884;
-typedef long long swig_type_885;
+typedef long long swig_type_883;
+typedef _gostring_ swig_type_884;
+typedef _gostring_ swig_type_885;
 typedef long long swig_type_886;
 typedef long long swig_type_887;
-typedef _gostring_ swig_type_888;
-typedef _gostring_ swig_type_889;
-typedef long long swig_type_890;
+typedef long long swig_type_888;
+typedef long long swig_type_889;
+typedef _gostring_ swig_type_890;
 typedef long long swig_type_891;
 typedef long long swig_type_892;
-typedef long long swig_type_893;
-typedef _gostring_ swig_type_894;
-typedef long long swig_type_895;
+typedef _gostring_ swig_type_893;
+typedef long long swig_type_894;
+typedef _gostring_ swig_type_895;
 typedef long long swig_type_896;
 typedef long long swig_type_897;
 typedef _gostring_ swig_type_898;
 typedef long long swig_type_899;
-typedef _gostring_ swig_type_900;
+typedef _goslice_ swig_type_900;
 typedef long long swig_type_901;
-typedef long long swig_type_902;
+typedef _goslice_ swig_type_902;
 typedef _gostring_ swig_type_903;
 typedef long long swig_type_904;
-typedef _goslice_ swig_type_905;
-typedef long long swig_type_906;
-typedef _goslice_ swig_type_907;
-typedef _gostring_ swig_type_908;
-typedef long long swig_type_909;
+typedef long long swig_type_905;
+typedef _gostring_ swig_type_906;
+typedef long long swig_type_907;
+typedef long long swig_type_908;
+typedef _gostring_ swig_type_909;
 typedef long long swig_type_910;
 typedef _gostring_ swig_type_911;
 typedef long long swig_type_912;
-typedef long long swig_type_913;
-typedef _gostring_ swig_type_914;
-typedef long long swig_type_915;
-typedef _gostring_ swig_type_916;
-typedef long long swig_type_917;
-typedef _gostring_ swig_type_918;
+typedef _gostring_ swig_type_913;
+typedef long long swig_type_914;
+typedef _gostring_ swig_type_915;
+typedef long long swig_type_916;
+typedef _gostring_ swig_type_917;
+typedef _goslice_ swig_type_918;
 typedef long long swig_type_919;
 typedef _gostring_ swig_type_920;
 typedef long long swig_type_921;
@@ -954,235 +954,235 @@ typedef long long swig_type_924;
 typedef _gostring_ swig_type_925;
 typedef long long swig_type_926;
 typedef _gostring_ swig_type_927;
-typedef _goslice_ swig_type_928;
+typedef long long swig_type_928;
 typedef long long swig_type_929;
 typedef _gostring_ swig_type_930;
 typedef long long swig_type_931;
-typedef _gostring_ swig_type_932;
-typedef long long swig_type_933;
+typedef long long swig_type_932;
+typedef _gostring_ swig_type_933;
 typedef long long swig_type_934;
 typedef _gostring_ swig_type_935;
-typedef long long swig_type_936;
-typedef long long swig_type_937;
-typedef _gostring_ swig_type_938;
-typedef long long swig_type_939;
+typedef _goslice_ swig_type_936;
+typedef _gostring_ swig_type_937;
+typedef long long swig_type_938;
+typedef _gostring_ swig_type_939;
 typedef _gostring_ swig_type_940;
-typedef _goslice_ swig_type_941;
+typedef long long swig_type_941;
 typedef _gostring_ swig_type_942;
-typedef long long swig_type_943;
-typedef _gostring_ swig_type_944;
-typedef _gostring_ swig_type_945;
+typedef _gostring_ swig_type_943;
+typedef long long swig_type_944;
+typedef long long swig_type_945;
 typedef long long swig_type_946;
 typedef _gostring_ swig_type_947;
-typedef _gostring_ swig_type_948;
+typedef long long swig_type_948;
 typedef long long swig_type_949;
-typedef long long swig_type_950;
+typedef _gostring_ swig_type_950;
 typedef long long swig_type_951;
 typedef _gostring_ swig_type_952;
 typedef long long swig_type_953;
-typedef long long swig_type_954;
+typedef _gostring_ swig_type_954;
 typedef _gostring_ swig_type_955;
 typedef long long swig_type_956;
-typedef _gostring_ swig_type_957;
-typedef long long swig_type_958;
-typedef _gostring_ swig_type_959;
+typedef long long swig_type_957;
+typedef _goslice_ swig_type_958;
+typedef long long swig_type_959;
 typedef _gostring_ swig_type_960;
 typedef long long swig_type_961;
 typedef long long swig_type_962;
-typedef _goslice_ swig_type_963;
-typedef long long swig_type_964;
-typedef _gostring_ swig_type_965;
+typedef long long swig_type_963;
+typedef _gostring_ swig_type_964;
+typedef long long swig_type_965;
 typedef long long swig_type_966;
-typedef long long swig_type_967;
+typedef _gostring_ swig_type_967;
 typedef long long swig_type_968;
-typedef _gostring_ swig_type_969;
+typedef long long swig_type_969;
 typedef long long swig_type_970;
 typedef long long swig_type_971;
-typedef _gostring_ swig_type_972;
-typedef long long swig_type_973;
-typedef long long swig_type_974;
-typedef long long swig_type_975;
-typedef long long swig_type_976;
+typedef long long swig_type_972;
+typedef _gostring_ swig_type_973;
+typedef _gostring_ swig_type_974;
+typedef _gostring_ swig_type_975;
+typedef _gostring_ swig_type_976;
 typedef long long swig_type_977;
 typedef _gostring_ swig_type_978;
-typedef _gostring_ swig_type_979;
+typedef long long swig_type_979;
 typedef _gostring_ swig_type_980;
-typedef _gostring_ swig_type_981;
-typedef long long swig_type_982;
-typedef _gostring_ swig_type_983;
-typedef long long swig_type_984;
-typedef _gostring_ swig_type_985;
+typedef long long swig_type_981;
+typedef _gostring_ swig_type_982;
+typedef long long swig_type_983;
+typedef _gostring_ swig_type_984;
+typedef long long swig_type_985;
 typedef long long swig_type_986;
-typedef _gostring_ swig_type_987;
-typedef long long swig_type_988;
+typedef long long swig_type_987;
+typedef _gostring_ swig_type_988;
 typedef _gostring_ swig_type_989;
-typedef long long swig_type_990;
+typedef _gostring_ swig_type_990;
 typedef long long swig_type_991;
 typedef long long swig_type_992;
-typedef _gostring_ swig_type_993;
-typedef _gostring_ swig_type_994;
-typedef _gostring_ swig_type_995;
-typedef long long swig_type_996;
+typedef long long swig_type_993;
+typedef long long swig_type_994;
+typedef long long swig_type_995;
+typedef _gostring_ swig_type_996;
 typedef long long swig_type_997;
-typedef long long swig_type_998;
+typedef _gostring_ swig_type_998;
 typedef long long swig_type_999;
-typedef long long swig_type_1000;
-typedef _gostring_ swig_type_1001;
-typedef long long swig_type_1002;
-typedef _gostring_ swig_type_1003;
-typedef long long swig_type_1004;
-typedef _gostring_ swig_type_1005;
-typedef long long swig_type_1006;
-typedef _gostring_ swig_type_1007;
+typedef _gostring_ swig_type_1000;
+typedef long long swig_type_1001;
+typedef _gostring_ swig_type_1002;
+typedef long long swig_type_1003;
+typedef _gostring_ swig_type_1004;
+typedef long long swig_type_1005;
+typedef _gostring_ swig_type_1006;
+typedef long long swig_type_1007;
 typedef long long swig_type_1008;
-typedef _gostring_ swig_type_1009;
+typedef long long swig_type_1009;
 typedef long long swig_type_1010;
-typedef _gostring_ swig_type_1011;
+typedef long long swig_type_1011;
 typedef long long swig_type_1012;
 typedef long long swig_type_1013;
-typedef long long swig_type_1014;
-typedef long long swig_type_1015;
+typedef _gostring_ swig_type_1014;
+typedef _gostring_ swig_type_1015;
 typedef long long swig_type_1016;
 typedef long long swig_type_1017;
 typedef long long swig_type_1018;
-typedef _gostring_ swig_type_1019;
+typedef long long swig_type_1019;
 typedef _gostring_ swig_type_1020;
 typedef long long swig_type_1021;
-typedef long long swig_type_1022;
-typedef long long swig_type_1023;
-typedef long long swig_type_1024;
-typedef _gostring_ swig_type_1025;
-typedef long long swig_type_1026;
-typedef _gostring_ swig_type_1027;
+typedef _gostring_ swig_type_1022;
+typedef _gostring_ swig_type_1023;
+typedef _gostring_ swig_type_1024;
+typedef long long swig_type_1025;
+typedef _gostring_ swig_type_1026;
+typedef long long swig_type_1027;
 typedef _gostring_ swig_type_1028;
-typedef _gostring_ swig_type_1029;
-typedef long long swig_type_1030;
-typedef _gostring_ swig_type_1031;
-typedef long long swig_type_1032;
-typedef _gostring_ swig_type_1033;
-typedef long long swig_type_1034;
-typedef _gostring_ swig_type_1035;
-typedef long long swig_type_1036;
-typedef _gostring_ swig_type_1037;
+typedef long long swig_type_1029;
+typedef _gostring_ swig_type_1030;
+typedef long long swig_type_1031;
+typedef _gostring_ swig_type_1032;
+typedef long long swig_type_1033;
+typedef _gostring_ swig_type_1034;
+typedef long long swig_type_1035;
+typedef _gostring_ swig_type_1036;
+typedef long long swig_type_1037;
 typedef long long swig_type_1038;
-typedef _gostring_ swig_type_1039;
+typedef long long swig_type_1039;
 typedef long long swig_type_1040;
 typedef _gostring_ swig_type_1041;
 typedef long long swig_type_1042;
-typedef long long swig_type_1043;
+typedef _gostring_ swig_type_1043;
 typedef long long swig_type_1044;
 typedef long long swig_type_1045;
-typedef _gostring_ swig_type_1046;
+typedef long long swig_type_1046;
 typedef long long swig_type_1047;
-typedef _gostring_ swig_type_1048;
+typedef long long swig_type_1048;
 typedef long long swig_type_1049;
-typedef long long swig_type_1050;
+typedef _gostring_ swig_type_1050;
 typedef long long swig_type_1051;
-typedef long long swig_type_1052;
+typedef _gostring_ swig_type_1052;
 typedef long long swig_type_1053;
-typedef long long swig_type_1054;
+typedef _goslice_ swig_type_1054;
 typedef _gostring_ swig_type_1055;
 typedef long long swig_type_1056;
 typedef _gostring_ swig_type_1057;
 typedef long long swig_type_1058;
-typedef _goslice_ swig_type_1059;
-typedef _gostring_ swig_type_1060;
-typedef long long swig_type_1061;
-typedef _gostring_ swig_type_1062;
-typedef long long swig_type_1063;
-typedef _gostring_ swig_type_1064;
-typedef long long swig_type_1065;
-typedef _gostring_ swig_type_1066;
-typedef long long swig_type_1067;
-typedef _gostring_ swig_type_1068;
-typedef long long swig_type_1069;
+typedef _gostring_ swig_type_1059;
+typedef long long swig_type_1060;
+typedef _gostring_ swig_type_1061;
+typedef long long swig_type_1062;
+typedef _gostring_ swig_type_1063;
+typedef long long swig_type_1064;
+typedef _gostring_ swig_type_1065;
+typedef long long swig_type_1066;
+typedef _gostring_ swig_type_1067;
+typedef long long swig_type_1068;
+typedef _gostring_ swig_type_1069;
 typedef _gostring_ swig_type_1070;
 typedef long long swig_type_1071;
-typedef _gostring_ swig_type_1072;
-typedef long long swig_type_1073;
-typedef _gostring_ swig_type_1074;
+typedef long long swig_type_1072;
+typedef _gostring_ swig_type_1073;
+typedef long long swig_type_1074;
 typedef _gostring_ swig_type_1075;
 typedef long long swig_type_1076;
 typedef long long swig_type_1077;
-typedef _gostring_ swig_type_1078;
+typedef long long swig_type_1078;
 typedef long long swig_type_1079;
-typedef _gostring_ swig_type_1080;
-typedef long long swig_type_1081;
+typedef long long swig_type_1080;
+typedef _gostring_ swig_type_1081;
 typedef long long swig_type_1082;
 typedef long long swig_type_1083;
-typedef long long swig_type_1084;
-typedef long long swig_type_1085;
-typedef _gostring_ swig_type_1086;
+typedef _gostring_ swig_type_1084;
+typedef _gostring_ swig_type_1085;
+typedef _goslice_ swig_type_1086;
 typedef long long swig_type_1087;
-typedef long long swig_type_1088;
-typedef _gostring_ swig_type_1089;
+typedef _gostring_ swig_type_1088;
+typedef long long swig_type_1089;
 typedef _gostring_ swig_type_1090;
 typedef _goslice_ swig_type_1091;
 typedef long long swig_type_1092;
-typedef _gostring_ swig_type_1093;
-typedef long long swig_type_1094;
-typedef _gostring_ swig_type_1095;
-typedef _goslice_ swig_type_1096;
-typedef long long swig_type_1097;
+typedef long long swig_type_1093;
+typedef _gostring_ swig_type_1094;
+typedef long long swig_type_1095;
+typedef long long swig_type_1096;
+typedef _gostring_ swig_type_1097;
 typedef long long swig_type_1098;
 typedef _gostring_ swig_type_1099;
-typedef long long swig_type_1100;
-typedef long long swig_type_1101;
-typedef _gostring_ swig_type_1102;
-typedef long long swig_type_1103;
-typedef _gostring_ swig_type_1104;
-typedef _goslice_ swig_type_1105;
-typedef _gostring_ swig_type_1106;
-typedef long long swig_type_1107;
-typedef _gostring_ swig_type_1108;
-typedef long long swig_type_1109;
+typedef _goslice_ swig_type_1100;
+typedef _gostring_ swig_type_1101;
+typedef long long swig_type_1102;
+typedef _gostring_ swig_type_1103;
+typedef long long swig_type_1104;
+typedef _gostring_ swig_type_1105;
+typedef long long swig_type_1106;
+typedef _gostring_ swig_type_1107;
+typedef long long swig_type_1108;
+typedef _goslice_ swig_type_1109;
 typedef _gostring_ swig_type_1110;
 typedef long long swig_type_1111;
 typedef _gostring_ swig_type_1112;
 typedef long long swig_type_1113;
-typedef _goslice_ swig_type_1114;
-typedef _gostring_ swig_type_1115;
-typedef long long swig_type_1116;
-typedef _gostring_ swig_type_1117;
-typedef long long swig_type_1118;
-typedef _gostring_ swig_type_1119;
-typedef long long swig_type_1120;
-typedef _gostring_ swig_type_1121;
-typedef long long swig_type_1122;
-typedef _gostring_ swig_type_1123;
-typedef long long swig_type_1124;
+typedef _gostring_ swig_type_1114;
+typedef long long swig_type_1115;
+typedef _gostring_ swig_type_1116;
+typedef long long swig_type_1117;
+typedef _gostring_ swig_type_1118;
+typedef long long swig_type_1119;
+typedef _gostring_ swig_type_1120;
+typedef long long swig_type_1121;
+typedef _gostring_ swig_type_1122;
+typedef long long swig_type_1123;
+typedef _gostring_ swig_type_1124;
 typedef _gostring_ swig_type_1125;
 typedef long long swig_type_1126;
-typedef _gostring_ swig_type_1127;
-typedef long long swig_type_1128;
-typedef _gostring_ swig_type_1129;
+typedef long long swig_type_1127;
+typedef _gostring_ swig_type_1128;
+typedef long long swig_type_1129;
 typedef _gostring_ swig_type_1130;
-typedef long long swig_type_1131;
+typedef _gostring_ swig_type_1131;
 typedef long long swig_type_1132;
 typedef _gostring_ swig_type_1133;
 typedef long long swig_type_1134;
-typedef _gostring_ swig_type_1135;
-typedef _gostring_ swig_type_1136;
+typedef long long swig_type_1135;
+typedef long long swig_type_1136;
 typedef long long swig_type_1137;
 typedef _gostring_ swig_type_1138;
 typedef long long swig_type_1139;
-typedef long long swig_type_1140;
+typedef _gostring_ swig_type_1140;
 typedef long long swig_type_1141;
-typedef long long swig_type_1142;
-typedef _gostring_ swig_type_1143;
+typedef _gostring_ swig_type_1142;
+typedef long long swig_type_1143;
 typedef long long swig_type_1144;
-typedef _gostring_ swig_type_1145;
-typedef long long swig_type_1146;
-typedef _gostring_ swig_type_1147;
-typedef long long swig_type_1148;
+typedef long long swig_type_1145;
+typedef _gostring_ swig_type_1146;
+typedef long long swig_type_1147;
+typedef _gostring_ swig_type_1148;
 typedef long long swig_type_1149;
-typedef long long swig_type_1150;
+typedef _gostring_ swig_type_1150;
 typedef _gostring_ swig_type_1151;
 typedef long long swig_type_1152;
-typedef _gostring_ swig_type_1153;
+typedef long long swig_type_1153;
 typedef long long swig_type_1154;
-typedef _gostring_ swig_type_1155;
-typedef _gostring_ swig_type_1156;
+typedef long long swig_type_1155;
+typedef long long swig_type_1156;
 typedef long long swig_type_1157;
 typedef long long swig_type_1158;
 typedef long long swig_type_1159;
@@ -1199,152 +1199,152 @@ typedef long long swig_type_1169;
 typedef long long swig_type_1170;
 typedef long long swig_type_1171;
 typedef long long swig_type_1172;
-typedef long long swig_type_1173;
+typedef _gostring_ swig_type_1173;
 typedef long long swig_type_1174;
-typedef long long swig_type_1175;
-typedef long long swig_type_1176;
+typedef _gostring_ swig_type_1175;
+typedef _goslice_ swig_type_1176;
 typedef long long swig_type_1177;
-typedef _gostring_ swig_type_1178;
+typedef _goslice_ swig_type_1178;
 typedef long long swig_type_1179;
 typedef _gostring_ swig_type_1180;
-typedef _goslice_ swig_type_1181;
-typedef long long swig_type_1182;
+typedef long long swig_type_1181;
+typedef _goslice_ swig_type_1182;
 typedef _goslice_ swig_type_1183;
 typedef long long swig_type_1184;
-typedef _gostring_ swig_type_1185;
-typedef long long swig_type_1186;
-typedef _goslice_ swig_type_1187;
-typedef _goslice_ swig_type_1188;
+typedef long long swig_type_1185;
+typedef _gostring_ swig_type_1186;
+typedef long long swig_type_1187;
+typedef long long swig_type_1188;
 typedef long long swig_type_1189;
 typedef long long swig_type_1190;
-typedef _gostring_ swig_type_1191;
-typedef long long swig_type_1192;
+typedef long long swig_type_1191;
+typedef _gostring_ swig_type_1192;
 typedef long long swig_type_1193;
-typedef long long swig_type_1194;
-typedef long long swig_type_1195;
+typedef _goslice_ swig_type_1194;
+typedef _gostring_ swig_type_1195;
 typedef long long swig_type_1196;
-typedef _gostring_ swig_type_1197;
-typedef long long swig_type_1198;
-typedef _goslice_ swig_type_1199;
-typedef _gostring_ swig_type_1200;
-typedef long long swig_type_1201;
-typedef _goslice_ swig_type_1202;
-typedef _gostring_ swig_type_1203;
-typedef long long swig_type_1204;
+typedef _goslice_ swig_type_1197;
+typedef _gostring_ swig_type_1198;
+typedef long long swig_type_1199;
+typedef _goslice_ swig_type_1200;
+typedef _gostring_ swig_type_1201;
+typedef long long swig_type_1202;
+typedef _goslice_ swig_type_1203;
+typedef _gostring_ swig_type_1204;
 typedef _goslice_ swig_type_1205;
-typedef _gostring_ swig_type_1206;
-typedef long long swig_type_1207;
-typedef _goslice_ swig_type_1208;
-typedef _gostring_ swig_type_1209;
-typedef _goslice_ swig_type_1210;
-typedef long long swig_type_1211;
-typedef _gostring_ swig_type_1212;
-typedef long long swig_type_1213;
-typedef _goslice_ swig_type_1214;
-typedef _gostring_ swig_type_1215;
-typedef _goslice_ swig_type_1216;
-typedef long long swig_type_1217;
-typedef _gostring_ swig_type_1218;
+typedef long long swig_type_1206;
+typedef _gostring_ swig_type_1207;
+typedef long long swig_type_1208;
+typedef _goslice_ swig_type_1209;
+typedef _gostring_ swig_type_1210;
+typedef _goslice_ swig_type_1211;
+typedef long long swig_type_1212;
+typedef _gostring_ swig_type_1213;
+typedef long long swig_type_1214;
+typedef _goslice_ swig_type_1215;
+typedef long long swig_type_1216;
+typedef _gostring_ swig_type_1217;
+typedef long long swig_type_1218;
 typedef long long swig_type_1219;
-typedef _goslice_ swig_type_1220;
+typedef long long swig_type_1220;
 typedef long long swig_type_1221;
-typedef _gostring_ swig_type_1222;
-typedef long long swig_type_1223;
+typedef long long swig_type_1222;
+typedef _gostring_ swig_type_1223;
 typedef long long swig_type_1224;
-typedef long long swig_type_1225;
+typedef _gostring_ swig_type_1225;
 typedef long long swig_type_1226;
-typedef long long swig_type_1227;
-typedef _gostring_ swig_type_1228;
+typedef _gostring_ swig_type_1227;
+typedef _goslice_ swig_type_1228;
 typedef long long swig_type_1229;
 typedef _gostring_ swig_type_1230;
 typedef long long swig_type_1231;
 typedef _gostring_ swig_type_1232;
 typedef _goslice_ swig_type_1233;
 typedef long long swig_type_1234;
-typedef _gostring_ swig_type_1235;
+typedef _goslice_ swig_type_1235;
 typedef long long swig_type_1236;
-typedef _gostring_ swig_type_1237;
-typedef _goslice_ swig_type_1238;
-typedef long long swig_type_1239;
-typedef _goslice_ swig_type_1240;
+typedef _goslice_ swig_type_1237;
+typedef long long swig_type_1238;
+typedef _gostring_ swig_type_1239;
+typedef _gostring_ swig_type_1240;
 typedef long long swig_type_1241;
-typedef _goslice_ swig_type_1242;
-typedef long long swig_type_1243;
-typedef _gostring_ swig_type_1244;
-typedef _gostring_ swig_type_1245;
+typedef long long swig_type_1242;
+typedef _gostring_ swig_type_1243;
+typedef long long swig_type_1244;
+typedef long long swig_type_1245;
 typedef long long swig_type_1246;
 typedef long long swig_type_1247;
-typedef _gostring_ swig_type_1248;
-typedef long long swig_type_1249;
+typedef long long swig_type_1248;
+typedef _gostring_ swig_type_1249;
 typedef long long swig_type_1250;
 typedef long long swig_type_1251;
 typedef long long swig_type_1252;
 typedef long long swig_type_1253;
-typedef _gostring_ swig_type_1254;
-typedef long long swig_type_1255;
+typedef long long swig_type_1254;
+typedef _gostring_ swig_type_1255;
 typedef long long swig_type_1256;
 typedef long long swig_type_1257;
 typedef long long swig_type_1258;
 typedef long long swig_type_1259;
-typedef _gostring_ swig_type_1260;
-typedef long long swig_type_1261;
+typedef long long swig_type_1260;
+typedef _gostring_ swig_type_1261;
 typedef long long swig_type_1262;
-typedef long long swig_type_1263;
-typedef long long swig_type_1264;
+typedef _gostring_ swig_type_1263;
+typedef _gostring_ swig_type_1264;
 typedef long long swig_type_1265;
 typedef _gostring_ swig_type_1266;
-typedef long long swig_type_1267;
-typedef _gostring_ swig_type_1268;
-typedef _gostring_ swig_type_1269;
+typedef _goslice_ swig_type_1267;
+typedef long long swig_type_1268;
+typedef _goslice_ swig_type_1269;
 typedef long long swig_type_1270;
-typedef _gostring_ swig_type_1271;
-typedef _goslice_ swig_type_1272;
-typedef long long swig_type_1273;
-typedef _goslice_ swig_type_1274;
-typedef long long swig_type_1275;
-typedef _goslice_ swig_type_1276;
-typedef long long swig_type_1277;
+typedef _goslice_ swig_type_1271;
+typedef long long swig_type_1272;
+typedef _goslice_ swig_type_1273;
+typedef long long swig_type_1274;
+typedef _gostring_ swig_type_1275;
+typedef long long swig_type_1276;
+typedef _goslice_ swig_type_1277;
 typedef _goslice_ swig_type_1278;
-typedef long long swig_type_1279;
-typedef _gostring_ swig_type_1280;
-typedef long long swig_type_1281;
+typedef _gostring_ swig_type_1279;
+typedef long long swig_type_1280;
+typedef _goslice_ swig_type_1281;
 typedef _goslice_ swig_type_1282;
-typedef _goslice_ swig_type_1283;
+typedef _gostring_ swig_type_1283;
 typedef _gostring_ swig_type_1284;
-typedef long long swig_type_1285;
-typedef _goslice_ swig_type_1286;
+typedef _gostring_ swig_type_1285;
+typedef _gostring_ swig_type_1286;
 typedef _goslice_ swig_type_1287;
-typedef _gostring_ swig_type_1288;
+typedef long long swig_type_1288;
 typedef _gostring_ swig_type_1289;
 typedef _gostring_ swig_type_1290;
-typedef _gostring_ swig_type_1291;
-typedef _goslice_ swig_type_1292;
+typedef long long swig_type_1291;
+typedef _gostring_ swig_type_1292;
 typedef long long swig_type_1293;
 typedef _gostring_ swig_type_1294;
-typedef _gostring_ swig_type_1295;
-typedef long long swig_type_1296;
-typedef _gostring_ swig_type_1297;
-typedef long long swig_type_1298;
-typedef _gostring_ swig_type_1299;
-typedef long long swig_type_1300;
-typedef _gostring_ swig_type_1301;
-typedef long long swig_type_1302;
-typedef _gostring_ swig_type_1303;
-typedef long long swig_type_1304;
-typedef _gostring_ swig_type_1305;
-typedef long long swig_type_1306;
-typedef _gostring_ swig_type_1307;
-typedef long long swig_type_1308;
+typedef long long swig_type_1295;
+typedef _gostring_ swig_type_1296;
+typedef long long swig_type_1297;
+typedef _gostring_ swig_type_1298;
+typedef long long swig_type_1299;
+typedef _gostring_ swig_type_1300;
+typedef long long swig_type_1301;
+typedef _gostring_ swig_type_1302;
+typedef long long swig_type_1303;
+typedef _gostring_ swig_type_1304;
+typedef long long swig_type_1305;
+typedef _gostring_ swig_type_1306;
+typedef long long swig_type_1307;
+typedef _gostring_ swig_type_1308;
 typedef _gostring_ swig_type_1309;
 typedef long long swig_type_1310;
 typedef _gostring_ swig_type_1311;
-typedef long long swig_type_1312;
+typedef _gostring_ swig_type_1312;
 typedef _gostring_ swig_type_1313;
-typedef _gostring_ swig_type_1314;
+typedef long long swig_type_1314;
 typedef long long swig_type_1315;
-typedef _gostring_ swig_type_1316;
-typedef _gostring_ swig_type_1317;
-typedef _gostring_ swig_type_1318;
+typedef long long swig_type_1316;
+typedef long long swig_type_1317;
+typedef long long swig_type_1318;
 typedef long long swig_type_1319;
 typedef long long swig_type_1320;
 typedef long long swig_type_1321;
@@ -1354,68 +1354,63 @@ typedef long long swig_type_1324;
 typedef long long swig_type_1325;
 typedef long long swig_type_1326;
 typedef long long swig_type_1327;
-typedef long long swig_type_1328;
+typedef _gostring_ swig_type_1328;
 typedef long long swig_type_1329;
 typedef long long swig_type_1330;
 typedef long long swig_type_1331;
 typedef long long swig_type_1332;
-typedef _gostring_ swig_type_1333;
+typedef long long swig_type_1333;
 typedef long long swig_type_1334;
 typedef long long swig_type_1335;
 typedef long long swig_type_1336;
 typedef long long swig_type_1337;
-typedef long long swig_type_1338;
+typedef _gostring_ swig_type_1338;
 typedef long long swig_type_1339;
-typedef long long swig_type_1340;
+typedef _gostring_ swig_type_1340;
 typedef long long swig_type_1341;
-typedef long long swig_type_1342;
+typedef _gostring_ swig_type_1342;
 typedef _gostring_ swig_type_1343;
 typedef long long swig_type_1344;
-typedef _gostring_ swig_type_1345;
-typedef long long swig_type_1346;
-typedef _gostring_ swig_type_1347;
+typedef _goslice_ swig_type_1345;
+typedef _gostring_ swig_type_1346;
+typedef long long swig_type_1347;
 typedef _gostring_ swig_type_1348;
-typedef long long swig_type_1349;
-typedef _goslice_ swig_type_1350;
+typedef _goslice_ swig_type_1349;
+typedef long long swig_type_1350;
 typedef _gostring_ swig_type_1351;
 typedef long long swig_type_1352;
-typedef _gostring_ swig_type_1353;
+typedef long long swig_type_1353;
 typedef _goslice_ swig_type_1354;
 typedef long long swig_type_1355;
-typedef _gostring_ swig_type_1356;
+typedef long long swig_type_1356;
 typedef long long swig_type_1357;
-typedef long long swig_type_1358;
-typedef _goslice_ swig_type_1359;
+typedef _goslice_ swig_type_1358;
+typedef long long swig_type_1359;
 typedef long long swig_type_1360;
 typedef long long swig_type_1361;
 typedef long long swig_type_1362;
-typedef _goslice_ swig_type_1363;
-typedef long long swig_type_1364;
-typedef long long swig_type_1365;
+typedef long long swig_type_1363;
+typedef _gostring_ swig_type_1364;
+typedef _gostring_ swig_type_1365;
 typedef long long swig_type_1366;
-typedef long long swig_type_1367;
+typedef _goslice_ swig_type_1367;
 typedef long long swig_type_1368;
 typedef _gostring_ swig_type_1369;
-typedef _gostring_ swig_type_1370;
-typedef long long swig_type_1371;
-typedef _goslice_ swig_type_1372;
-typedef long long swig_type_1373;
-typedef _gostring_ swig_type_1374;
-typedef long long swig_type_1375;
-typedef _gostring_ swig_type_1376;
-typedef long long swig_type_1377;
-typedef _goslice_ swig_type_1378;
+typedef long long swig_type_1370;
+typedef _gostring_ swig_type_1371;
+typedef long long swig_type_1372;
+typedef _goslice_ swig_type_1373;
+typedef long long swig_type_1374;
+typedef _gostring_ swig_type_1375;
+typedef long long swig_type_1376;
+typedef _gostring_ swig_type_1377;
+typedef long long swig_type_1378;
 typedef long long swig_type_1379;
-typedef _gostring_ swig_type_1380;
-typedef long long swig_type_1381;
-typedef _gostring_ swig_type_1382;
-typedef long long swig_type_1383;
+typedef long long swig_type_1380;
+typedef _gostring_ swig_type_1381;
+typedef long long swig_type_1382;
+typedef _gostring_ swig_type_1383;
 typedef long long swig_type_1384;
-typedef long long swig_type_1385;
-typedef _gostring_ swig_type_1386;
-typedef long long swig_type_1387;
-typedef _gostring_ swig_type_1388;
-typedef long long swig_type_1389;
 extern void _wrap_Swig_free_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cdist_656ba16f52f6032d(swig_intgo arg1);
 extern swig_intgo _wrap_DIST_OK_cdist_656ba16f52f6032d(void);
@@ -1520,9 +1515,6 @@ extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_656ba16f52f603
 extern swig_intgo _wrap_DIST_ASSIGN_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_656ba16f52f6032d(void);
@@ -1550,8 +1542,6 @@ extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_656ba16f52f6032d(void);
@@ -1573,7 +1563,6 @@ extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_656ba16f52f6032d(void);
@@ -1966,14 +1955,10 @@ extern swig_type_471 _wrap_dist_group_create_cdist_656ba16f52f6032d(swig_type_47
 extern swig_type_475 _wrap_dist_group_destroy_cdist_656ba16f52f6032d(swig_type_476 arg1);
 extern swig_intgo _wrap_dist_group_size_cdist_656ba16f52f6032d(swig_type_477 arg1);
 extern swig_intgo _wrap_dist_group_rank_cdist_656ba16f52f6032d(swig_type_478 arg1, swig_intgo arg2);
-extern void _wrap_dist_communication_options_implementation_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_479 arg2);
 extern swig_type_480 _wrap_dist_communication_options_bytes_per_pack_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_communication_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_481 arg2);
 extern swig_type_482 _wrap_dist_communication_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_communication_options_has_timeout_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_communication_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_communication_options_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern swig_type_483 _wrap_dist_communication_options_merge_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
@@ -1990,163 +1975,159 @@ extern void _wrap_delete_dist_apply_options_cdist_656ba16f52f6032d(uintptr_t arg
 extern void _wrap_dist_apply_options_set_states_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_484 arg2, swig_type_485 arg3, swig_type_486 arg4);
 extern void _wrap_dist_apply_options_set_function_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_487 arg2);
 extern swig_type_488 _wrap_dist_reduce_apply_cdist_656ba16f52f6032d(swig_type_489 arg1, swig_intgo arg2, swig_type_490 arg3, swig_type_491 arg4, swig_type_492 arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
-extern swig_type_493 _wrap_dist_communication_options_describe_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_494 arg2, swig_type_495 arg3);
-extern swig_type_496 _wrap_dist_work_test_cdist_656ba16f52f6032d(swig_type_497 arg1, swig_voidp arg2);
-extern swig_type_498 _wrap_dist_work_wait_cdist_656ba16f52f6032d(swig_type_499 arg1, swig_type_500 arg2);
-extern swig_type_501 _wrap_dist_work_wait_any_cdist_656ba16f52f6032d(swig_type_502 arg1, swig_type_503 arg2, swig_type_504 arg3, swig_voidp arg4);
-extern swig_type_505 _wrap_dist_work_cancel_cdist_656ba16f52f6032d(swig_type_506 arg1);
-extern void _wrap_dist_work_destroy_cdist_656ba16f52f6032d(swig_type_507 arg1);
-extern swig_type_508 _wrap_dist_work_start_cdist_656ba16f52f6032d(swig_type_509 arg1);
-extern swig_type_510 _wrap_dist_work_ready_cdist_656ba16f52f6032d(swig_type_511 arg1, swig_type_512 arg2);
+extern swig_type_493 _wrap_dist_work_test_cdist_656ba16f52f6032d(swig_type_494 arg1, swig_voidp arg2);
+extern swig_type_495 _wrap_dist_work_wait_cdist_656ba16f52f6032d(swig_type_496 arg1, swig_type_497 arg2);
+extern swig_type_498 _wrap_dist_work_wait_any_cdist_656ba16f52f6032d(swig_type_499 arg1, swig_type_500 arg2, swig_type_501 arg3, swig_voidp arg4);
+extern swig_type_502 _wrap_dist_work_cancel_cdist_656ba16f52f6032d(swig_type_503 arg1);
+extern void _wrap_dist_work_destroy_cdist_656ba16f52f6032d(swig_type_504 arg1);
+extern swig_type_505 _wrap_dist_work_start_cdist_656ba16f52f6032d(swig_type_506 arg1);
+extern swig_type_507 _wrap_dist_work_ready_cdist_656ba16f52f6032d(swig_type_508 arg1, swig_type_509 arg2);
 extern swig_intgo _wrap_DIST_PRIORITY_MIN_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_PRIORITY_MAX_cdist_656ba16f52f6032d(void);
 extern void _wrap_dist_instances_options_helper_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_instances_options_helper_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_513 arg2);
-extern swig_type_514 _wrap_dist_instances_options_max_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_515 arg2);
-extern swig_type_516 _wrap_dist_instances_options_spin_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_517 arg2);
-extern swig_type_518 _wrap_dist_instances_options_stuck_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_510 arg2);
+extern swig_type_511 _wrap_dist_instances_options_max_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_512 arg2);
+extern swig_type_513 _wrap_dist_instances_options_spin_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_514 arg2);
+extern swig_type_515 _wrap_dist_instances_options_stuck_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_instances_options_max_replaced_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_instances_options_max_replaced_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_instances_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_instances_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_519 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_520 _wrap_dist_instances_open_cdist_656ba16f52f6032d(swig_type_521 arg1, uintptr_t arg2);
-extern swig_type_522 _wrap_dist_instances_close_cdist_656ba16f52f6032d(swig_type_523 arg1, swig_type_524 arg2);
-extern swig_type_525 _wrap_dist_serve_cdist_656ba16f52f6032d(swig_type_526 arg1, swig_intgo arg2);
-extern swig_type_527 _wrap_dist_instance_state_cdist_656ba16f52f6032d(swig_type_528 arg1);
-extern swig_type_529 _wrap_dist_replica_check_cdist_656ba16f52f6032d(swig_type_530 arg1);
-extern swig_type_531 _wrap_dist_request_test_cdist_656ba16f52f6032d(swig_type_532 arg1, swig_voidp arg2);
-extern swig_type_533 _wrap_dist_request_wait_cdist_656ba16f52f6032d(swig_type_534 arg1, swig_type_535 arg2);
-extern swig_type_536 _wrap_dist_request_wait_any_cdist_656ba16f52f6032d(swig_type_537 arg1, swig_type_538 arg2, swig_type_539 arg3, swig_voidp arg4);
-extern swig_type_540 _wrap_dist_request_cancel_cdist_656ba16f52f6032d(swig_type_541 arg1);
-extern swig_type_542 _wrap_dist_request_user_data_cdist_656ba16f52f6032d(swig_type_543 arg1);
-extern void _wrap_dist_request_destroy_cdist_656ba16f52f6032d(swig_type_544 arg1);
-extern swig_type_545 _wrap_dist_completions_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_546 _wrap_dist_completions_next_cdist_656ba16f52f6032d(swig_type_547 arg1, swig_type_548 arg2, swig_voidp arg3);
-extern swig_type_549 _wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(swig_type_550 arg1, swig_voidp arg2);
-extern void _wrap_dist_completions_destroy_cdist_656ba16f52f6032d(swig_type_551 arg1);
+extern void _wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_516 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_517 _wrap_dist_instances_open_cdist_656ba16f52f6032d(swig_type_518 arg1, uintptr_t arg2);
+extern swig_type_519 _wrap_dist_instances_close_cdist_656ba16f52f6032d(swig_type_520 arg1, swig_type_521 arg2);
+extern swig_type_522 _wrap_dist_serve_cdist_656ba16f52f6032d(swig_type_523 arg1, swig_intgo arg2);
+extern swig_type_524 _wrap_dist_instance_state_cdist_656ba16f52f6032d(swig_type_525 arg1);
+extern swig_type_526 _wrap_dist_replica_check_cdist_656ba16f52f6032d(swig_type_527 arg1);
+extern swig_type_528 _wrap_dist_request_test_cdist_656ba16f52f6032d(swig_type_529 arg1, swig_voidp arg2);
+extern swig_type_530 _wrap_dist_request_wait_cdist_656ba16f52f6032d(swig_type_531 arg1, swig_type_532 arg2);
+extern swig_type_533 _wrap_dist_request_wait_any_cdist_656ba16f52f6032d(swig_type_534 arg1, swig_type_535 arg2, swig_type_536 arg3, swig_voidp arg4);
+extern swig_type_537 _wrap_dist_request_cancel_cdist_656ba16f52f6032d(swig_type_538 arg1);
+extern swig_type_539 _wrap_dist_request_user_data_cdist_656ba16f52f6032d(swig_type_540 arg1);
+extern void _wrap_dist_request_destroy_cdist_656ba16f52f6032d(swig_type_541 arg1);
+extern swig_type_542 _wrap_dist_completions_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_543 _wrap_dist_completions_next_cdist_656ba16f52f6032d(swig_type_544 arg1, swig_type_545 arg2, swig_voidp arg3);
+extern swig_type_546 _wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(swig_type_547 arg1, swig_voidp arg2);
+extern void _wrap_dist_completions_destroy_cdist_656ba16f52f6032d(swig_type_548 arg1);
 extern void _wrap_dist_batcher_options_max_items_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_max_items_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_552 arg2);
-extern swig_type_553 _wrap_dist_batcher_options_max_delay_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_554 arg2);
-extern swig_type_555 _wrap_dist_batcher_options_max_waiting_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_556 arg2);
-extern swig_type_557 _wrap_dist_batcher_options_max_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_549 arg2);
+extern swig_type_550 _wrap_dist_batcher_options_max_delay_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_551 arg2);
+extern swig_type_552 _wrap_dist_batcher_options_max_waiting_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_553 arg2);
+extern swig_type_554 _wrap_dist_batcher_options_max_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_batcher_options_continuous_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_continuous_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_batcher_options_max_results_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_batcher_options_max_results_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_batcher_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_batcher_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_558 arg2, swig_type_559 arg3);
+extern void _wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_555 arg2, swig_type_556 arg3);
 extern void _wrap_dist_batcher_options_set_tokens_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_560 _wrap_dist_batcher_create_cdist_656ba16f52f6032d(swig_type_561 arg1, swig_type_562 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_batcher_count_cdist_656ba16f52f6032d(swig_type_563 arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_564 _wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(swig_type_565 arg1);
-extern swig_type_566 _wrap_dist_batch_size_cdist_656ba16f52f6032d(swig_type_567 arg1);
-extern swig_type_568 _wrap_dist_batch_bucket_cdist_656ba16f52f6032d(swig_type_569 arg1);
-extern swig_type_570 _wrap_dist_batch_user_data_cdist_656ba16f52f6032d(swig_type_571 arg1, swig_type_572 arg2);
-extern swig_type_573 _wrap_dist_batch_state_cdist_656ba16f52f6032d(swig_type_574 arg1, swig_type_575 arg2);
-extern void _wrap_dist_batch_set_state_cdist_656ba16f52f6032d(swig_type_576 arg1, swig_type_577 arg2, swig_type_578 arg3);
-extern swig_type_579 _wrap_dist_batch_check_cdist_656ba16f52f6032d(swig_type_580 arg1, swig_type_581 arg2);
-extern swig_type_582 _wrap_dist_batch_emit_cdist_656ba16f52f6032d(swig_type_583 arg1, swig_type_584 arg2, swig_type_585 arg3);
-extern void _wrap_dist_batch_end_cdist_656ba16f52f6032d(swig_type_586 arg1, swig_type_587 arg2, swig_intgo arg3);
-extern swig_type_588 _wrap_dist_request_take_cdist_656ba16f52f6032d(swig_type_589 arg1, swig_type_590 arg2, swig_voidp arg3);
-extern swig_type_591 _wrap_dist_versions_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_592 _wrap_dist_versions_publish_cdist_656ba16f52f6032d(swig_type_593 arg1, swig_type_594 arg2, swig_voidp arg3);
-extern swig_type_595 _wrap_dist_replica_version_cdist_656ba16f52f6032d(swig_type_596 arg1, swig_type_597 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_598 _wrap_dist_versions_latest_cdist_656ba16f52f6032d(swig_type_599 arg1);
-extern swig_type_600 _wrap_dist_versions_await_cdist_656ba16f52f6032d(swig_type_601 arg1, swig_type_602 arg2, swig_type_603 arg3);
-extern void _wrap_dist_versions_destroy_cdist_656ba16f52f6032d(swig_type_604 arg1);
-extern swig_type_605 _wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(swig_type_606 arg1, swig_type_607 arg2, swig_voidp arg3);
-extern swig_type_608 _wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(swig_type_609 arg1, swig_type_610 arg2, swig_type_611 arg3, swig_voidp arg4);
-extern swig_type_612 _wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(swig_type_613 arg1, swig_type_614 arg2, swig_type_615 arg3, swig_voidp arg4);
-extern swig_type_616 _wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(swig_type_617 arg1, swig_type_618 arg2, swig_type_619 arg3, swig_voidp arg4);
-extern swig_type_620 _wrap_dist_value_create_list_cdist_656ba16f52f6032d(swig_type_621 arg1, swig_type_622 arg2, swig_type_623 arg3, swig_voidp arg4);
-extern swig_type_624 _wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(swig_type_625 arg1, swig_type_626 arg2, swig_type_627 arg3, swig_voidp arg4);
-extern swig_type_628 _wrap_dist_value_create_dict_cdist_656ba16f52f6032d(swig_type_629 arg1, swig_type_630 arg2, swig_type_631 arg3, swig_type_632 arg4, swig_voidp arg5);
-extern swig_type_633 _wrap_dist_value_create_none_cdist_656ba16f52f6032d(swig_type_634 arg1, swig_voidp arg2);
-extern swig_type_635 _wrap_dist_value_create_variable_cdist_656ba16f52f6032d(swig_type_636 arg1, swig_voidp arg2);
-extern swig_type_637 _wrap_dist_values_from_function_cdist_656ba16f52f6032d(swig_type_638 arg1, swig_type_639 arg2, swig_voidp arg3);
-extern swig_type_640 _wrap_dist_value_retain_cdist_656ba16f52f6032d(swig_type_641 arg1);
-extern void _wrap_dist_value_release_cdist_656ba16f52f6032d(swig_type_642 arg1);
-extern swig_intgo _wrap_dist_value_kind_of_cdist_656ba16f52f6032d(swig_type_643 arg1);
-extern swig_type_644 _wrap_dist_value_size_cdist_656ba16f52f6032d(swig_type_645 arg1);
-extern swig_type_646 _wrap_dist_value_item_cdist_656ba16f52f6032d(swig_type_647 arg1, swig_type_648 arg2);
-extern swig_type_649 _wrap_dist_value_key_cdist_656ba16f52f6032d(swig_type_650 arg1, swig_type_651 arg2);
-extern swig_type_652 _wrap_dist_value_get_cdist_656ba16f52f6032d(swig_type_653 arg1, swig_type_654 arg2);
-extern swig_type_655 _wrap_dist_value_tensor_cdist_656ba16f52f6032d(swig_type_656 arg1, swig_type_657 arg2);
-extern swig_type_658 _wrap_dist_value_variable_cdist_656ba16f52f6032d(swig_type_659 arg1);
-extern swig_type_660 _wrap_dist_value_create_text_cdist_656ba16f52f6032d(swig_type_661 arg1, swig_type_662 arg2, swig_voidp arg3);
-extern swig_type_663 _wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(swig_type_664 arg1, swig_type_665 arg2, swig_voidp arg3);
-extern swig_type_666 _wrap_dist_value_create_composite_cdist_656ba16f52f6032d(swig_type_667 arg1, swig_intgo arg2, swig_type_668 arg3, swig_type_669 arg4, swig_voidp arg5);
-extern swig_type_670 _wrap_dist_value_text_cdist_656ba16f52f6032d(swig_type_671 arg1);
-extern swig_type_672 _wrap_dist_value_object_cdist_656ba16f52f6032d(swig_type_673 arg1);
-extern swig_type_674 _wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(swig_type_675 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_676 _wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(swig_type_677 arg1, uintptr_t arg2);
-extern swig_type_678 _wrap_dist_dtype_size_cdist_656ba16f52f6032d(swig_intgo arg1);
-extern swig_type_679 _wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(swig_type_680 arg1);
+extern swig_type_557 _wrap_dist_batcher_create_cdist_656ba16f52f6032d(swig_type_558 arg1, swig_type_559 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_batcher_count_cdist_656ba16f52f6032d(swig_type_560 arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_561 _wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(swig_type_562 arg1);
+extern swig_type_563 _wrap_dist_batch_size_cdist_656ba16f52f6032d(swig_type_564 arg1);
+extern swig_type_565 _wrap_dist_batch_bucket_cdist_656ba16f52f6032d(swig_type_566 arg1);
+extern swig_type_567 _wrap_dist_batch_user_data_cdist_656ba16f52f6032d(swig_type_568 arg1, swig_type_569 arg2);
+extern swig_type_570 _wrap_dist_batch_state_cdist_656ba16f52f6032d(swig_type_571 arg1, swig_type_572 arg2);
+extern void _wrap_dist_batch_set_state_cdist_656ba16f52f6032d(swig_type_573 arg1, swig_type_574 arg2, swig_type_575 arg3);
+extern swig_type_576 _wrap_dist_batch_check_cdist_656ba16f52f6032d(swig_type_577 arg1, swig_type_578 arg2);
+extern swig_type_579 _wrap_dist_batch_emit_cdist_656ba16f52f6032d(swig_type_580 arg1, swig_type_581 arg2, swig_type_582 arg3);
+extern void _wrap_dist_batch_end_cdist_656ba16f52f6032d(swig_type_583 arg1, swig_type_584 arg2, swig_intgo arg3);
+extern swig_type_585 _wrap_dist_request_take_cdist_656ba16f52f6032d(swig_type_586 arg1, swig_type_587 arg2, swig_voidp arg3);
+extern swig_type_588 _wrap_dist_versions_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_589 _wrap_dist_versions_publish_cdist_656ba16f52f6032d(swig_type_590 arg1, swig_type_591 arg2, swig_voidp arg3);
+extern swig_type_592 _wrap_dist_replica_version_cdist_656ba16f52f6032d(swig_type_593 arg1, swig_type_594 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_595 _wrap_dist_versions_latest_cdist_656ba16f52f6032d(swig_type_596 arg1);
+extern swig_type_597 _wrap_dist_versions_await_cdist_656ba16f52f6032d(swig_type_598 arg1, swig_type_599 arg2, swig_type_600 arg3);
+extern void _wrap_dist_versions_destroy_cdist_656ba16f52f6032d(swig_type_601 arg1);
+extern swig_type_602 _wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(swig_type_603 arg1, swig_type_604 arg2, swig_voidp arg3);
+extern swig_type_605 _wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(swig_type_606 arg1, swig_type_607 arg2, swig_type_608 arg3, swig_voidp arg4);
+extern swig_type_609 _wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(swig_type_610 arg1, swig_type_611 arg2, swig_type_612 arg3, swig_voidp arg4);
+extern swig_type_613 _wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(swig_type_614 arg1, swig_type_615 arg2, swig_type_616 arg3, swig_voidp arg4);
+extern swig_type_617 _wrap_dist_value_create_list_cdist_656ba16f52f6032d(swig_type_618 arg1, swig_type_619 arg2, swig_type_620 arg3, swig_voidp arg4);
+extern swig_type_621 _wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(swig_type_622 arg1, swig_type_623 arg2, swig_type_624 arg3, swig_voidp arg4);
+extern swig_type_625 _wrap_dist_value_create_dict_cdist_656ba16f52f6032d(swig_type_626 arg1, swig_type_627 arg2, swig_type_628 arg3, swig_type_629 arg4, swig_voidp arg5);
+extern swig_type_630 _wrap_dist_value_create_none_cdist_656ba16f52f6032d(swig_type_631 arg1, swig_voidp arg2);
+extern swig_type_632 _wrap_dist_value_create_variable_cdist_656ba16f52f6032d(swig_type_633 arg1, swig_voidp arg2);
+extern swig_type_634 _wrap_dist_values_from_function_cdist_656ba16f52f6032d(swig_type_635 arg1, swig_type_636 arg2, swig_voidp arg3);
+extern swig_type_637 _wrap_dist_value_retain_cdist_656ba16f52f6032d(swig_type_638 arg1);
+extern void _wrap_dist_value_release_cdist_656ba16f52f6032d(swig_type_639 arg1);
+extern swig_intgo _wrap_dist_value_kind_of_cdist_656ba16f52f6032d(swig_type_640 arg1);
+extern swig_type_641 _wrap_dist_value_size_cdist_656ba16f52f6032d(swig_type_642 arg1);
+extern swig_type_643 _wrap_dist_value_item_cdist_656ba16f52f6032d(swig_type_644 arg1, swig_type_645 arg2);
+extern swig_type_646 _wrap_dist_value_key_cdist_656ba16f52f6032d(swig_type_647 arg1, swig_type_648 arg2);
+extern swig_type_649 _wrap_dist_value_get_cdist_656ba16f52f6032d(swig_type_650 arg1, swig_type_651 arg2);
+extern swig_type_652 _wrap_dist_value_tensor_cdist_656ba16f52f6032d(swig_type_653 arg1, swig_type_654 arg2);
+extern swig_type_655 _wrap_dist_value_variable_cdist_656ba16f52f6032d(swig_type_656 arg1);
+extern swig_type_657 _wrap_dist_value_create_text_cdist_656ba16f52f6032d(swig_type_658 arg1, swig_type_659 arg2, swig_voidp arg3);
+extern swig_type_660 _wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(swig_type_661 arg1, swig_type_662 arg2, swig_voidp arg3);
+extern swig_type_663 _wrap_dist_value_create_composite_cdist_656ba16f52f6032d(swig_type_664 arg1, swig_intgo arg2, swig_type_665 arg3, swig_type_666 arg4, swig_voidp arg5);
+extern swig_type_667 _wrap_dist_value_text_cdist_656ba16f52f6032d(swig_type_668 arg1);
+extern swig_type_669 _wrap_dist_value_object_cdist_656ba16f52f6032d(swig_type_670 arg1);
+extern swig_type_671 _wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(swig_type_672 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_673 _wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(swig_type_674 arg1, uintptr_t arg2);
+extern swig_type_675 _wrap_dist_dtype_size_cdist_656ba16f52f6032d(swig_intgo arg1);
+extern swig_type_676 _wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(swig_type_677 arg1);
 extern void _wrap_dist_variable_options_aggregation_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_681 arg2);
-extern swig_type_682 _wrap_dist_variable_options_name_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_678 arg2);
+extern swig_type_679 _wrap_dist_variable_options_name_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_variable_options_synchronization_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_trainable_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_variable_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_variable_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_683 arg2);
-extern swig_type_684 _wrap_dist_variable_create_cdist_656ba16f52f6032d(swig_type_685 arg1, swig_type_686 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_656ba16f52f6032d(swig_type_687 arg1);
-extern swig_type_688 _wrap_dist_variable_name_cdist_656ba16f52f6032d(swig_type_689 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(swig_type_690 arg1);
-extern swig_type_691 _wrap_dist_variable_component_cdist_656ba16f52f6032d(swig_type_692 arg1, swig_intgo arg2, swig_type_693 arg3);
-extern swig_type_694 _wrap_dist_variable_read_cdist_656ba16f52f6032d(swig_type_695 arg1, swig_type_696 arg2, swig_voidp arg3);
-extern swig_type_697 _wrap_dist_variable_assign_cdist_656ba16f52f6032d(swig_type_698 arg1, swig_type_699 arg2, swig_intgo arg3, swig_type_700 arg4);
-extern swig_type_701 _wrap_dist_replica_read_cdist_656ba16f52f6032d(swig_type_702 arg1, swig_type_703 arg2, swig_voidp arg3);
-extern swig_type_704 _wrap_dist_replica_assign_cdist_656ba16f52f6032d(swig_type_705 arg1, swig_type_706 arg2, swig_intgo arg3, swig_type_707 arg4, uintptr_t arg5);
-extern swig_type_708 _wrap_dist_replica_variable_cdist_656ba16f52f6032d(swig_type_709 arg1, swig_type_710 arg2, swig_type_711 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_712 _wrap_dist_variable_class_cdist_656ba16f52f6032d(swig_type_713 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(swig_type_714 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(swig_type_715 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_656ba16f52f6032d(swig_type_716 arg1);
-extern swig_type_717 _wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(swig_type_718 arg1, swig_intgo arg2);
-extern swig_type_719 _wrap_dist_variable_device_cdist_656ba16f52f6032d(swig_type_720 arg1, swig_type_721 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_722 _wrap_dist_variable_scatter_cdist_656ba16f52f6032d(swig_type_723 arg1, swig_type_724 arg2, swig_intgo arg3, swig_type_725 arg4);
-extern swig_type_726 _wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(swig_type_727 arg1, swig_type_728 arg2, swig_intgo arg3, swig_type_729 arg4, uintptr_t arg5);
-extern swig_type_730 _wrap_dist_replica_scatter_cdist_656ba16f52f6032d(swig_type_731 arg1, swig_type_732 arg2, swig_intgo arg3, swig_type_733 arg4, uintptr_t arg5);
-extern swig_type_734 _wrap_dist_reduce_cdist_656ba16f52f6032d(swig_type_735 arg1, swig_intgo arg2, swig_type_736 arg3, swig_type_737 arg4, swig_type_738 arg5, swig_voidp arg6);
-extern swig_type_739 _wrap_dist_reduce_to_cdist_656ba16f52f6032d(swig_type_740 arg1, swig_intgo arg2, swig_type_741 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_742 _wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(swig_type_743 arg1, swig_intgo arg2, swig_type_744 arg3, uintptr_t arg4, swig_type_745 arg5, uintptr_t arg6, swig_type_746 arg7);
-extern swig_type_747 _wrap_dist_gather_cdist_656ba16f52f6032d(swig_type_748 arg1, swig_type_749 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_680 arg2);
+extern swig_type_681 _wrap_dist_variable_create_cdist_656ba16f52f6032d(swig_type_682 arg1, swig_type_683 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_656ba16f52f6032d(swig_type_684 arg1);
+extern swig_type_685 _wrap_dist_variable_name_cdist_656ba16f52f6032d(swig_type_686 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(swig_type_687 arg1);
+extern swig_type_688 _wrap_dist_variable_component_cdist_656ba16f52f6032d(swig_type_689 arg1, swig_intgo arg2, swig_type_690 arg3);
+extern swig_type_691 _wrap_dist_variable_read_cdist_656ba16f52f6032d(swig_type_692 arg1, swig_type_693 arg2, swig_voidp arg3);
+extern swig_type_694 _wrap_dist_variable_assign_cdist_656ba16f52f6032d(swig_type_695 arg1, swig_type_696 arg2, swig_intgo arg3, swig_type_697 arg4);
+extern swig_type_698 _wrap_dist_replica_read_cdist_656ba16f52f6032d(swig_type_699 arg1, swig_type_700 arg2, swig_voidp arg3);
+extern swig_type_701 _wrap_dist_replica_assign_cdist_656ba16f52f6032d(swig_type_702 arg1, swig_type_703 arg2, swig_intgo arg3, swig_type_704 arg4, uintptr_t arg5);
+extern swig_type_705 _wrap_dist_replica_variable_cdist_656ba16f52f6032d(swig_type_706 arg1, swig_type_707 arg2, swig_type_708 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_709 _wrap_dist_variable_class_cdist_656ba16f52f6032d(swig_type_710 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(swig_type_711 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(swig_type_712 arg1);
+extern swig_type_713 _wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(swig_type_714 arg1, swig_intgo arg2);
+extern swig_type_715 _wrap_dist_variable_device_cdist_656ba16f52f6032d(swig_type_716 arg1, swig_type_717 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_718 _wrap_dist_variable_scatter_cdist_656ba16f52f6032d(swig_type_719 arg1, swig_type_720 arg2, swig_intgo arg3, swig_type_721 arg4);
+extern swig_type_722 _wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(swig_type_723 arg1, swig_type_724 arg2, swig_intgo arg3, swig_type_725 arg4, uintptr_t arg5);
+extern swig_type_726 _wrap_dist_replica_scatter_cdist_656ba16f52f6032d(swig_type_727 arg1, swig_type_728 arg2, swig_intgo arg3, swig_type_729 arg4, uintptr_t arg5);
+extern swig_type_730 _wrap_dist_reduce_cdist_656ba16f52f6032d(swig_type_731 arg1, swig_intgo arg2, swig_type_732 arg3, swig_type_733 arg4, swig_type_734 arg5, swig_voidp arg6);
+extern swig_type_735 _wrap_dist_reduce_to_cdist_656ba16f52f6032d(swig_type_736 arg1, swig_intgo arg2, swig_type_737 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_738 _wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(swig_type_739 arg1, swig_intgo arg2, swig_type_740 arg3, uintptr_t arg4, swig_type_741 arg5, uintptr_t arg6, swig_type_742 arg7);
+extern swig_type_743 _wrap_dist_gather_cdist_656ba16f52f6032d(swig_type_744 arg1, swig_type_745 arg2, swig_intgo arg3, swig_voidp arg4);
 extern void _wrap_dist_update_options_ungrouped_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_update_options_parallel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_update_options_parallel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_update_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_update_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_750 _wrap_dist_update_cdist_656ba16f52f6032d(swig_type_751 arg1, swig_type_752 arg2, swig_type_753 arg3, swig_type_754 arg4, swig_type_755 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_756 _wrap_dist_update_non_slot_cdist_656ba16f52f6032d(swig_type_757 arg1, swig_type_758 arg2, swig_type_759 arg3, swig_type_760 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_761 _wrap_dist_replica_update_cdist_656ba16f52f6032d(swig_type_762 arg1, swig_type_763 arg2, swig_type_764 arg3, swig_type_765 arg4, swig_type_766 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_767 _wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(swig_type_768 arg1, swig_type_769 arg2, swig_voidp arg3);
-extern swig_type_770 _wrap_dist_broadcast_to_cdist_656ba16f52f6032d(swig_type_771 arg1, swig_type_772 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_773 _wrap_dist_destination_device_cdist_656ba16f52f6032d(swig_type_774 arg1, uintptr_t arg2, swig_type_775 arg3, swig_type_776 arg4);
-extern swig_type_777 _wrap_dist_reduce_op_from_aggregation_cdist_656ba16f52f6032d(swig_intgo arg1, swig_voidp arg2);
+extern swig_type_746 _wrap_dist_update_cdist_656ba16f52f6032d(swig_type_747 arg1, swig_type_748 arg2, swig_type_749 arg3, swig_type_750 arg4, swig_type_751 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_752 _wrap_dist_update_non_slot_cdist_656ba16f52f6032d(swig_type_753 arg1, swig_type_754 arg2, swig_type_755 arg3, swig_type_756 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_757 _wrap_dist_replica_update_cdist_656ba16f52f6032d(swig_type_758 arg1, swig_type_759 arg2, swig_type_760 arg3, swig_type_761 arg4, swig_type_762 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_763 _wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(swig_type_764 arg1, swig_type_765 arg2, swig_voidp arg3);
+extern swig_type_766 _wrap_dist_broadcast_to_cdist_656ba16f52f6032d(swig_type_767 arg1, swig_type_768 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_769 _wrap_dist_destination_device_cdist_656ba16f52f6032d(swig_type_770 arg1, uintptr_t arg2, swig_type_771 arg3, swig_type_772 arg4);
+extern swig_type_773 _wrap_dist_reduce_op_from_aggregation_cdist_656ba16f52f6032d(swig_intgo arg1, swig_voidp arg2);
 extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_778 arg2);
-extern swig_type_779 _wrap_dist_dataset_options_global_batch_size_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_774 arg2);
+extern swig_type_775 _wrap_dist_dataset_options_global_batch_size_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shuffle_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_prefetch_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_780 arg2);
-extern swig_type_781 _wrap_dist_dataset_options_seed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_776 arg2);
+extern swig_type_777 _wrap_dist_dataset_options_seed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_shard_policy_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_dataset_options_num_workers_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
@@ -2167,9 +2148,9 @@ extern void _wrap_dist_dataset_options_as_one_process_set_cdist_656ba16f52f6032d
 extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_dataset_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_dataset_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_782 arg2, swig_type_783 arg3);
-extern swig_type_784 _wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(swig_type_785 arg1, swig_type_786 arg2, swig_type_787 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_788 _wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(swig_type_789 arg1, swig_type_790 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_778 arg2, swig_type_779 arg3);
+extern swig_type_780 _wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(swig_type_781 arg1, swig_type_782 arg2, swig_type_783 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_784 _wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(swig_type_785 arg1, swig_type_786 arg2, uintptr_t arg3, swig_voidp arg4);
 extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
@@ -2178,129 +2159,126 @@ extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_656ba16f52f6
 extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_input_context_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_input_context_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_791 _wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_792 arg2, swig_voidp arg3);
-extern swig_type_793 _wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(swig_type_794 arg1, swig_type_795 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(swig_type_796 arg1);
-extern swig_type_797 _wrap_dist_iterator_create_cdist_656ba16f52f6032d(swig_type_798 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_799 arg2);
-extern swig_type_800 _wrap_dist_position_pass_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_801 arg2);
-extern swig_type_802 _wrap_dist_position_elements_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_803 arg2);
-extern swig_type_804 _wrap_dist_position_examples_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_805 arg2);
-extern swig_type_806 _wrap_dist_position_batches_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern swig_type_787 _wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_788 arg2, swig_voidp arg3);
+extern swig_type_789 _wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(swig_type_790 arg1, swig_type_791 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(swig_type_792 arg1);
+extern swig_type_793 _wrap_dist_iterator_create_cdist_656ba16f52f6032d(swig_type_794 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_795 arg2);
+extern swig_type_796 _wrap_dist_position_pass_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_797 arg2);
+extern swig_type_798 _wrap_dist_position_elements_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_799 arg2);
+extern swig_type_800 _wrap_dist_position_examples_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_801 arg2);
+extern swig_type_802 _wrap_dist_position_batches_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_position_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_position_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_807 _wrap_dist_iterator_position_cdist_656ba16f52f6032d(swig_type_808 arg1, uintptr_t arg2);
-extern swig_type_809 _wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(swig_type_810 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_811 _wrap_dist_iterator_next_cdist_656ba16f52f6032d(swig_type_812 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(swig_type_813 arg1);
-extern swig_type_814 _wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(swig_type_815 arg1, swig_type_816 arg2, swig_type_817 arg3, swig_type_818 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_819 _wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(swig_type_820 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_821 arg5, swig_type_822 arg6);
-extern swig_type_823 _wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(swig_type_824 arg1, swig_voidp arg2);
-extern swig_type_825 _wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(swig_type_826 arg1, swig_type_827 arg2, swig_type_828 arg3, swig_voidp arg4);
-extern swig_type_829 _wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(swig_type_830 arg1, swig_type_831 arg2);
-extern swig_type_832 _wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(swig_type_833 arg1, swig_voidp arg2);
+extern swig_type_803 _wrap_dist_iterator_position_cdist_656ba16f52f6032d(swig_type_804 arg1, uintptr_t arg2);
+extern swig_type_805 _wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(swig_type_806 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_807 _wrap_dist_iterator_next_cdist_656ba16f52f6032d(swig_type_808 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(swig_type_809 arg1);
+extern swig_type_810 _wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(swig_type_811 arg1, swig_type_812 arg2, swig_type_813 arg3, swig_type_814 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_815 _wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(swig_type_816 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_817 arg5, swig_type_818 arg6);
+extern swig_type_819 _wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(swig_type_820 arg1, swig_voidp arg2);
+extern swig_type_821 _wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3, swig_voidp arg4);
+extern swig_type_825 _wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(swig_type_826 arg1, swig_type_827 arg2);
+extern swig_type_828 _wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(swig_type_829 arg1, swig_voidp arg2);
 extern void _wrap_dist_drift_num_copies_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_drift_replica_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_replica_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_drift_expected_replica_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_834 arg2);
-extern swig_type_835 _wrap_dist_drift_element_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_830 arg2);
+extern swig_type_831 _wrap_dist_drift_element_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_drift_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_drift_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_836 _wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(swig_type_837 arg1, swig_type_838 arg2, uintptr_t arg3);
-extern swig_type_839 _wrap_dist_metric_create_cdist_656ba16f52f6032d(swig_type_840 arg1, swig_intgo arg2, swig_type_841 arg3, swig_voidp arg4);
-extern swig_type_842 _wrap_dist_metric_update_cdist_656ba16f52f6032d(swig_type_843 arg1, swig_type_844 arg2, swig_type_845 arg3, swig_type_846 arg4, swig_type_847 arg5);
-extern swig_type_848 _wrap_dist_metric_result_cdist_656ba16f52f6032d(swig_type_849 arg1, swig_type_850 arg2, swig_voidp arg3);
-extern swig_type_851 _wrap_dist_metric_reset_cdist_656ba16f52f6032d(swig_type_852 arg1, swig_type_853 arg2);
-extern swig_intgo _wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(swig_type_854 arg1);
-extern swig_type_855 _wrap_dist_metric_name_cdist_656ba16f52f6032d(swig_type_856 arg1);
-extern swig_type_857 _wrap_dist_metric_variable_cdist_656ba16f52f6032d(swig_type_858 arg1);
-extern void _wrap_dist_metric_destroy_cdist_656ba16f52f6032d(swig_type_859 arg1);
-extern swig_type_860 _wrap_dist_average_loss_cdist_656ba16f52f6032d(swig_type_861 arg1, swig_type_862 arg2, swig_type_863 arg3, swig_type_864 arg4, swig_type_865 arg5);
-extern swig_type_866 _wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(swig_type_867 arg1, swig_type_868 arg2, swig_type_869 arg3);
-extern swig_type_870 _wrap_dist_scope_enter_cdist_656ba16f52f6032d(swig_type_871 arg1);
-extern swig_type_872 _wrap_dist_scope_exit_cdist_656ba16f52f6032d(swig_type_873 arg1);
-extern swig_type_874 _wrap_dist_get_strategy_cdist_656ba16f52f6032d(void);
+extern swig_type_832 _wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(swig_type_833 arg1, swig_type_834 arg2, uintptr_t arg3);
+extern swig_type_835 _wrap_dist_metric_create_cdist_656ba16f52f6032d(swig_type_836 arg1, swig_intgo arg2, swig_type_837 arg3, swig_voidp arg4);
+extern swig_type_838 _wrap_dist_metric_update_cdist_656ba16f52f6032d(swig_type_839 arg1, swig_type_840 arg2, swig_type_841 arg3, swig_type_842 arg4, swig_type_843 arg5);
+extern swig_type_844 _wrap_dist_metric_result_cdist_656ba16f52f6032d(swig_type_845 arg1, swig_type_846 arg2, swig_voidp arg3);
+extern swig_type_847 _wrap_dist_metric_reset_cdist_656ba16f52f6032d(swig_type_848 arg1, swig_type_849 arg2);
+extern swig_intgo _wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(swig_type_850 arg1);
+extern swig_type_851 _wrap_dist_metric_name_cdist_656ba16f52f6032d(swig_type_852 arg1);
+extern swig_type_853 _wrap_dist_metric_variable_cdist_656ba16f52f6032d(swig_type_854 arg1);
+extern void _wrap_dist_metric_destroy_cdist_656ba16f52f6032d(swig_type_855 arg1);
+extern swig_type_856 _wrap_dist_average_loss_cdist_656ba16f52f6032d(swig_type_857 arg1, swig_type_858 arg2, swig_type_859 arg3, swig_type_860 arg4, swig_type_861 arg5);
+extern swig_type_862 _wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(swig_type_863 arg1, swig_type_864 arg2, swig_type_865 arg3);
+extern swig_type_866 _wrap_dist_scope_enter_cdist_656ba16f52f6032d(swig_type_867 arg1);
+extern swig_type_868 _wrap_dist_scope_exit_cdist_656ba16f52f6032d(swig_type_869 arg1);
+extern swig_type_870 _wrap_dist_get_strategy_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_dist_has_strategy_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_656ba16f52f6032d(void);
-extern swig_type_875 _wrap_dist_get_replica_cdist_656ba16f52f6032d(void);
-extern swig_type_876 _wrap_dist_set_strategy_cdist_656ba16f52f6032d(swig_type_877 arg1);
-extern swig_type_878 _wrap_dist_colocate_enter_cdist_656ba16f52f6032d(swig_type_879 arg1, swig_type_880 arg2);
-extern swig_type_881 _wrap_dist_colocate_exit_cdist_656ba16f52f6032d(swig_type_882 arg1);
-extern swig_type_883 _wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(swig_type_884 arg1, swig_type_885 arg2, swig_voidp arg3);
-extern swig_type_886 _wrap_dist_value_container_cdist_656ba16f52f6032d(swig_type_887 arg1);
+extern swig_type_871 _wrap_dist_get_replica_cdist_656ba16f52f6032d(void);
+extern swig_type_872 _wrap_dist_set_strategy_cdist_656ba16f52f6032d(swig_type_873 arg1);
+extern swig_type_874 _wrap_dist_colocate_enter_cdist_656ba16f52f6032d(swig_type_875 arg1, swig_type_876 arg2);
+extern swig_type_877 _wrap_dist_colocate_exit_cdist_656ba16f52f6032d(swig_type_878 arg1);
+extern swig_type_879 _wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3);
+extern swig_type_882 _wrap_dist_value_container_cdist_656ba16f52f6032d(swig_type_883 arg1);
 extern void _wrap_dist_cross_device_options_kind_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_num_packs_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_888 arg2);
-extern swig_type_889 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_890 arg2);
-extern swig_type_891 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_884 arg2);
+extern swig_type_885 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_886 arg2);
+extern swig_type_887 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_cross_device_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_cross_device_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_cross_device_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_892 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_893 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_894 _wrap_dist_cross_device_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(swig_type_895 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(swig_type_896 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_656ba16f52f6032d(swig_type_897 arg1);
-extern swig_type_898 _wrap_dist_cross_device_device_cdist_656ba16f52f6032d(swig_type_899 arg1);
-extern swig_type_900 _wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(swig_type_901 arg1, swig_intgo arg2, swig_type_902 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_903 _wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(swig_type_904 arg1, swig_intgo arg2, swig_type_905 arg3, uintptr_t arg4, swig_type_906 arg5, swig_type_907 arg6);
-extern swig_type_908 _wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(swig_type_909 arg1, swig_type_910 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_911 _wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(swig_type_912 arg1, swig_type_913 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_888 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_889 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_890 _wrap_dist_cross_device_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(swig_type_891 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(swig_type_892 arg1);
+extern swig_type_893 _wrap_dist_cross_device_device_cdist_656ba16f52f6032d(swig_type_894 arg1);
+extern swig_type_895 _wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(swig_type_896 arg1, swig_intgo arg2, swig_type_897 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_898 _wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(swig_type_899 arg1, swig_intgo arg2, swig_type_900 arg3, uintptr_t arg4, swig_type_901 arg5, swig_type_902 arg6);
+extern swig_type_903 _wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(swig_type_904 arg1, swig_type_905 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_906 _wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(swig_type_907 arg1, swig_type_908 arg2, swig_intgo arg3, swig_voidp arg4);
 extern void _wrap_dist_checkpoint_options_sharded_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_options_sharded_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_options_position_set_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_checkpoint_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_914 arg2, swig_type_915 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_916 arg2, swig_type_917 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_918 arg2, swig_type_919 arg3);
-extern swig_type_920 _wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(swig_type_921 arg1, swig_type_922 arg2, swig_type_923 arg3, swig_type_924 arg4, uintptr_t arg5);
-extern swig_type_925 _wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(swig_type_926 arg1, swig_type_927 arg2, swig_type_928 arg3, swig_type_929 arg4, uintptr_t arg5);
-extern swig_type_930 _wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(swig_type_931 arg1, swig_type_932 arg2, swig_voidp arg3);
-extern swig_type_933 _wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(swig_type_934 arg1);
-extern swig_type_935 _wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(swig_type_936 arg1, swig_type_937 arg2);
-extern swig_type_938 _wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(swig_type_939 arg1, swig_type_940 arg2, swig_type_941 arg3);
-extern swig_type_942 _wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(swig_type_943 arg1, swig_type_944 arg2, swig_voidp arg3);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_909 arg2, swig_type_910 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_911 arg2, swig_type_912 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_913 arg2, swig_type_914 arg3);
+extern swig_type_915 _wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(swig_type_916 arg1, swig_type_917 arg2, swig_type_918 arg3, swig_type_919 arg4, uintptr_t arg5);
+extern swig_type_920 _wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(swig_type_921 arg1, swig_type_922 arg2, swig_type_923 arg3, swig_type_924 arg4, uintptr_t arg5);
+extern swig_type_925 _wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(swig_type_926 arg1, swig_type_927 arg2, swig_voidp arg3);
+extern swig_type_928 _wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(swig_type_929 arg1);
+extern swig_type_930 _wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(swig_type_931 arg1, swig_type_932 arg2);
+extern swig_type_933 _wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(swig_type_934 arg1, swig_type_935 arg2, swig_type_936 arg3);
+extern swig_type_937 _wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(swig_type_938 arg1, swig_type_939 arg2, swig_voidp arg3);
 extern void _wrap_dist_checkpoint_map_options_copy_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_checkpoint_map_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_945 _wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(swig_type_946 arg1, swig_type_947 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_948 _wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(swig_type_949 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_950 _wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(swig_type_951 arg1);
-extern swig_type_952 _wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(swig_type_953 arg1, swig_type_954 arg2);
-extern swig_type_955 _wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(swig_type_956 arg1, swig_type_957 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(swig_type_958 arg1);
+extern swig_type_940 _wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(swig_type_941 arg1, swig_type_942 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_943 _wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(swig_type_944 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_945 _wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(swig_type_946 arg1);
+extern swig_type_947 _wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(swig_type_948 arg1, swig_type_949 arg2);
+extern swig_type_950 _wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(swig_type_951 arg1, swig_type_952 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(swig_type_953 arg1);
 extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_656ba16f52f6032d(void);
 extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_656ba16f52f6032d(void);
-extern void _wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_959 arg2);
-extern swig_type_960 _wrap_dist_preemption_options_path_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_961 arg2);
-extern swig_type_962 _wrap_dist_preemption_options_grace_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_954 arg2);
+extern swig_type_955 _wrap_dist_preemption_options_path_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_956 arg2);
+extern swig_type_957 _wrap_dist_preemption_options_grace_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_preemption_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_preemption_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_963 arg2, swig_type_964 arg3);
-extern swig_type_965 _wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(swig_type_966 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(swig_type_967 arg1);
-extern void _wrap_dist_preemption_notify_cdist_656ba16f52f6032d(swig_type_968 arg1);
-extern swig_type_969 _wrap_dist_preemption_run_cdist_656ba16f52f6032d(swig_type_970 arg1, swig_type_971 arg2, uintptr_t arg3);
-extern swig_type_972 _wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(swig_type_973 arg1, swig_type_974 arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(swig_type_975 arg1);
-extern swig_type_976 _wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(swig_type_977 arg1);
+extern void _wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_958 arg2, swig_type_959 arg3);
+extern swig_type_960 _wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(swig_type_961 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(swig_type_962 arg1);
+extern void _wrap_dist_preemption_notify_cdist_656ba16f52f6032d(swig_type_963 arg1);
+extern swig_type_964 _wrap_dist_preemption_run_cdist_656ba16f52f6032d(swig_type_965 arg1, swig_type_966 arg2, uintptr_t arg3);
+extern swig_type_967 _wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(swig_type_968 arg1, swig_type_969 arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(swig_type_970 arg1);
+extern swig_type_971 _wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(swig_type_972 arg1);
 extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
@@ -2308,159 +2286,159 @@ extern swig_intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_656ba16f52f
 extern void _wrap_dist_rpc_server_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_rpc_server_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_978 _wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(swig_type_979 arg1, swig_type_980 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_981 _wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(swig_type_982 arg1, swig_type_983 arg2, swig_type_984 arg3);
-extern swig_type_985 _wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(swig_type_986 arg1);
-extern swig_type_987 _wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(swig_type_988 arg1);
-extern swig_type_989 _wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(swig_type_990 arg1);
-extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_991 arg2);
-extern swig_type_992 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern swig_type_973 _wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(swig_type_974 arg1, swig_type_975 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_976 _wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(swig_type_977 arg1, swig_type_978 arg2, swig_type_979 arg3);
+extern swig_type_980 _wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(swig_type_981 arg1);
+extern swig_type_982 _wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(swig_type_983 arg1);
+extern swig_type_984 _wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(swig_type_985 arg1);
+extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_986 arg2);
+extern swig_type_987 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_rpc_client_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_rpc_client_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_993 _wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(swig_type_994 arg1, swig_type_995 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(swig_type_996 arg1);
-extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_997 arg2);
-extern swig_type_998 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_999 arg2);
-extern swig_type_1000 _wrap_dist_rpc_call_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern swig_type_988 _wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(swig_type_989 arg1, swig_type_990 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(swig_type_991 arg1);
+extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_992 arg2);
+extern swig_type_993 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_994 arg2);
+extern swig_type_995 _wrap_dist_rpc_call_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_rpc_call_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1001 _wrap_dist_rpc_call_cdist_656ba16f52f6032d(swig_type_1002 arg1, swig_type_1003 arg2, swig_type_1004 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1005 _wrap_dist_rpc_begin_cdist_656ba16f52f6032d(swig_type_1006 arg1, swig_type_1007 arg2, swig_type_1008 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1009 _wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(swig_type_1010 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_1011 _wrap_dist_remote_value_get_cdist_656ba16f52f6032d(swig_type_1012 arg1, swig_type_1013 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(swig_type_1014 arg1);
-extern void _wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(swig_type_1015 arg1);
-extern swig_type_1016 _wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(swig_type_1017 arg1);
-extern void _wrap_dist_remote_value_release_cdist_656ba16f52f6032d(swig_type_1018 arg1);
+extern swig_type_996 _wrap_dist_rpc_call_cdist_656ba16f52f6032d(swig_type_997 arg1, swig_type_998 arg2, swig_type_999 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1000 _wrap_dist_rpc_begin_cdist_656ba16f52f6032d(swig_type_1001 arg1, swig_type_1002 arg2, swig_type_1003 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1004 _wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(swig_type_1005 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_1006 _wrap_dist_remote_value_get_cdist_656ba16f52f6032d(swig_type_1007 arg1, swig_type_1008 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(swig_type_1009 arg1);
+extern void _wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(swig_type_1010 arg1);
+extern swig_type_1011 _wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(swig_type_1012 arg1);
+extern void _wrap_dist_remote_value_release_cdist_656ba16f52f6032d(swig_type_1013 arg1);
 extern void _wrap_dist_server_options_num_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_server_options_num_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1019 arg2);
-extern swig_type_1020 _wrap_dist_server_options_bind_address_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1021 arg2);
-extern swig_type_1022 _wrap_dist_server_options_start_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1023 arg2);
-extern swig_type_1024 _wrap_dist_server_options_max_message_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1014 arg2);
+extern swig_type_1015 _wrap_dist_server_options_bind_address_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1016 arg2);
+extern swig_type_1017 _wrap_dist_server_options_start_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1018 arg2);
+extern swig_type_1019 _wrap_dist_server_options_max_message_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_server_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_server_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_server_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1025 _wrap_dist_server_create_cdist_656ba16f52f6032d(swig_type_1026 arg1, swig_type_1027 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1028 _wrap_dist_server_create_local_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_1029 _wrap_dist_server_register_cdist_656ba16f52f6032d(swig_type_1030 arg1, swig_type_1031 arg2, swig_type_1032 arg3);
-extern swig_type_1033 _wrap_dist_server_register_update_cdist_656ba16f52f6032d(swig_type_1034 arg1, swig_type_1035 arg2, swig_type_1036 arg3);
-extern swig_type_1037 _wrap_dist_server_start_cdist_656ba16f52f6032d(swig_type_1038 arg1);
-extern swig_type_1039 _wrap_dist_server_target_cdist_656ba16f52f6032d(swig_type_1040 arg1);
-extern swig_type_1041 _wrap_dist_server_join_cdist_656ba16f52f6032d(swig_type_1042 arg1, swig_type_1043 arg2, swig_type_1044 arg3);
-extern void _wrap_dist_server_stop_cdist_656ba16f52f6032d(swig_type_1045 arg1);
-extern swig_type_1046 _wrap_dist_server_destroy_cdist_656ba16f52f6032d(swig_type_1047 arg1);
-extern swig_type_1048 _wrap_dist_closure_name_cdist_656ba16f52f6032d(swig_type_1049 arg1);
-extern swig_type_1050 _wrap_dist_closure_id_cdist_656ba16f52f6032d(swig_type_1051 arg1);
-extern swig_intgo _wrap_dist_closure_worker_cdist_656ba16f52f6032d(swig_type_1052 arg1);
-extern swig_type_1053 _wrap_dist_closure_cancel_cdist_656ba16f52f6032d(swig_type_1054 arg1);
-extern swig_type_1055 _wrap_dist_closure_read_cdist_656ba16f52f6032d(swig_type_1056 arg1, swig_type_1057 arg2, swig_type_1058 arg3, swig_type_1059 arg4);
-extern swig_type_1060 _wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(swig_type_1061 arg1, swig_type_1062 arg2, swig_type_1063 arg3, swig_voidp arg4);
-extern swig_type_1064 _wrap_dist_closure_assign_cdist_656ba16f52f6032d(swig_type_1065 arg1, swig_type_1066 arg2, swig_intgo arg3, swig_type_1067 arg4);
-extern swig_type_1068 _wrap_dist_closure_scatter_cdist_656ba16f52f6032d(swig_type_1069 arg1, swig_type_1070 arg2, swig_intgo arg3, swig_type_1071 arg4);
-extern swig_type_1072 _wrap_dist_closure_update_cdist_656ba16f52f6032d(swig_type_1073 arg1, swig_type_1074 arg2, swig_type_1075 arg3, swig_type_1076 arg4, swig_type_1077 arg5);
-extern swig_type_1078 _wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(swig_type_1079 arg1, swig_type_1080 arg2, swig_voidp arg3);
+extern swig_type_1020 _wrap_dist_server_create_cdist_656ba16f52f6032d(swig_type_1021 arg1, swig_type_1022 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1023 _wrap_dist_server_create_local_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_1024 _wrap_dist_server_register_cdist_656ba16f52f6032d(swig_type_1025 arg1, swig_type_1026 arg2, swig_type_1027 arg3);
+extern swig_type_1028 _wrap_dist_server_register_update_cdist_656ba16f52f6032d(swig_type_1029 arg1, swig_type_1030 arg2, swig_type_1031 arg3);
+extern swig_type_1032 _wrap_dist_server_start_cdist_656ba16f52f6032d(swig_type_1033 arg1);
+extern swig_type_1034 _wrap_dist_server_target_cdist_656ba16f52f6032d(swig_type_1035 arg1);
+extern swig_type_1036 _wrap_dist_server_join_cdist_656ba16f52f6032d(swig_type_1037 arg1, swig_type_1038 arg2, swig_type_1039 arg3);
+extern void _wrap_dist_server_stop_cdist_656ba16f52f6032d(swig_type_1040 arg1);
+extern swig_type_1041 _wrap_dist_server_destroy_cdist_656ba16f52f6032d(swig_type_1042 arg1);
+extern swig_type_1043 _wrap_dist_closure_name_cdist_656ba16f52f6032d(swig_type_1044 arg1);
+extern swig_type_1045 _wrap_dist_closure_id_cdist_656ba16f52f6032d(swig_type_1046 arg1);
+extern swig_intgo _wrap_dist_closure_worker_cdist_656ba16f52f6032d(swig_type_1047 arg1);
+extern swig_type_1048 _wrap_dist_closure_cancel_cdist_656ba16f52f6032d(swig_type_1049 arg1);
+extern swig_type_1050 _wrap_dist_closure_read_cdist_656ba16f52f6032d(swig_type_1051 arg1, swig_type_1052 arg2, swig_type_1053 arg3, swig_type_1054 arg4);
+extern swig_type_1055 _wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(swig_type_1056 arg1, swig_type_1057 arg2, swig_type_1058 arg3, swig_voidp arg4);
+extern swig_type_1059 _wrap_dist_closure_assign_cdist_656ba16f52f6032d(swig_type_1060 arg1, swig_type_1061 arg2, swig_intgo arg3, swig_type_1062 arg4);
+extern swig_type_1063 _wrap_dist_closure_scatter_cdist_656ba16f52f6032d(swig_type_1064 arg1, swig_type_1065 arg2, swig_intgo arg3, swig_type_1066 arg4);
+extern swig_type_1067 _wrap_dist_closure_update_cdist_656ba16f52f6032d(swig_type_1068 arg1, swig_type_1069 arg2, swig_type_1070 arg3, swig_type_1071 arg4, swig_type_1072 arg5);
+extern swig_type_1073 _wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(swig_type_1074 arg1, swig_type_1075 arg2, swig_voidp arg3);
 extern void _wrap_dist_coordinator_options_max_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_coordinator_options_max_losses_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_options_max_losses_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1081 arg2);
-extern swig_type_1082 _wrap_dist_coordinator_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1083 arg2);
-extern swig_type_1084 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1076 arg2);
+extern swig_type_1077 _wrap_dist_coordinator_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1078 arg2);
+extern swig_type_1079 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_coordinator_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1085 arg2);
-extern swig_type_1086 _wrap_dist_coordinator_create_cdist_656ba16f52f6032d(swig_type_1087 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(swig_type_1088 arg1);
+extern void _wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1080 arg2);
+extern swig_type_1081 _wrap_dist_coordinator_create_cdist_656ba16f52f6032d(swig_type_1082 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(swig_type_1083 arg1);
 extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1089 arg2);
-extern swig_type_1090 _wrap_dist_ps_variable_options_colocate_with_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1084 arg2);
+extern swig_type_1085 _wrap_dist_ps_variable_options_colocate_with_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_ps_variable_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1091 arg2, swig_type_1092 arg3);
-extern swig_type_1093 _wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(swig_type_1094 arg1, swig_type_1095 arg2, swig_type_1096 arg3, uintptr_t arg4);
-extern swig_type_1097 _wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(swig_type_1098 arg1);
-extern swig_type_1099 _wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(swig_type_1100 arg1, swig_type_1101 arg2);
-extern swig_type_1102 _wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(swig_type_1103 arg1, swig_type_1104 arg2, swig_type_1105 arg3, swig_voidp arg4);
-extern swig_type_1106 _wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(swig_type_1107 arg1, swig_type_1108 arg2, swig_type_1109 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_1110 _wrap_dist_coordinator_read_cdist_656ba16f52f6032d(swig_type_1111 arg1, swig_type_1112 arg2, swig_type_1113 arg3, swig_type_1114 arg4);
-extern swig_type_1115 _wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(swig_type_1116 arg1, swig_type_1117 arg2, swig_type_1118 arg3, swig_voidp arg4);
-extern swig_type_1119 _wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(swig_type_1120 arg1, swig_type_1121 arg2, swig_intgo arg3, swig_type_1122 arg4);
-extern swig_type_1123 _wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(swig_type_1124 arg1, swig_type_1125 arg2, swig_intgo arg3, swig_type_1126 arg4);
-extern swig_type_1127 _wrap_dist_coordinator_update_cdist_656ba16f52f6032d(swig_type_1128 arg1, swig_type_1129 arg2, swig_type_1130 arg3, swig_type_1131 arg4, swig_type_1132 arg5);
-extern swig_type_1133 _wrap_dist_coordinator_save_cdist_656ba16f52f6032d(swig_type_1134 arg1, swig_type_1135 arg2);
-extern swig_type_1136 _wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(swig_type_1137 arg1, swig_type_1138 arg2, swig_voidp arg3);
-extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1139 arg2);
-extern swig_type_1140 _wrap_dist_schedule_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1141 arg2);
-extern swig_type_1142 _wrap_dist_schedule_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1086 arg2, swig_type_1087 arg3);
+extern swig_type_1088 _wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(swig_type_1089 arg1, swig_type_1090 arg2, swig_type_1091 arg3, uintptr_t arg4);
+extern swig_type_1092 _wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(swig_type_1093 arg1);
+extern swig_type_1094 _wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(swig_type_1095 arg1, swig_type_1096 arg2);
+extern swig_type_1097 _wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(swig_type_1098 arg1, swig_type_1099 arg2, swig_type_1100 arg3, swig_voidp arg4);
+extern swig_type_1101 _wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(swig_type_1102 arg1, swig_type_1103 arg2, swig_type_1104 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_1105 _wrap_dist_coordinator_read_cdist_656ba16f52f6032d(swig_type_1106 arg1, swig_type_1107 arg2, swig_type_1108 arg3, swig_type_1109 arg4);
+extern swig_type_1110 _wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(swig_type_1111 arg1, swig_type_1112 arg2, swig_type_1113 arg3, swig_voidp arg4);
+extern swig_type_1114 _wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(swig_type_1115 arg1, swig_type_1116 arg2, swig_intgo arg3, swig_type_1117 arg4);
+extern swig_type_1118 _wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(swig_type_1119 arg1, swig_type_1120 arg2, swig_intgo arg3, swig_type_1121 arg4);
+extern swig_type_1122 _wrap_dist_coordinator_update_cdist_656ba16f52f6032d(swig_type_1123 arg1, swig_type_1124 arg2, swig_type_1125 arg3, swig_type_1126 arg4, swig_type_1127 arg5);
+extern swig_type_1128 _wrap_dist_coordinator_save_cdist_656ba16f52f6032d(swig_type_1129 arg1, swig_type_1130 arg2);
+extern swig_type_1131 _wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(swig_type_1132 arg1, swig_type_1133 arg2, swig_voidp arg3);
+extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1134 arg2);
+extern swig_type_1135 _wrap_dist_schedule_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1136 arg2);
+extern swig_type_1137 _wrap_dist_schedule_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_schedule_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_schedule_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1143 _wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(swig_type_1144 arg1, swig_type_1145 arg2, swig_type_1146 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1147 _wrap_dist_coordinator_join_cdist_656ba16f52f6032d(swig_type_1148 arg1, swig_type_1149 arg2, swig_type_1150 arg3);
-extern swig_type_1151 _wrap_dist_coordinator_done_cdist_656ba16f52f6032d(swig_type_1152 arg1, swig_voidp arg2);
-extern swig_type_1153 _wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(swig_type_1154 arg1, swig_type_1155 arg2, swig_type_1156 arg3, swig_type_1157 arg4);
+extern swig_type_1138 _wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(swig_type_1139 arg1, swig_type_1140 arg2, swig_type_1141 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1142 _wrap_dist_coordinator_join_cdist_656ba16f52f6032d(swig_type_1143 arg1, swig_type_1144 arg2, swig_type_1145 arg3);
+extern swig_type_1146 _wrap_dist_coordinator_done_cdist_656ba16f52f6032d(swig_type_1147 arg1, swig_voidp arg2);
+extern swig_type_1148 _wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(swig_type_1149 arg1, swig_type_1150 arg2, swig_type_1151 arg3, swig_type_1152 arg4);
 extern void _wrap_dist_coordinator_stats_num_ps_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_num_workers_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_coordinator_stats_workers_up_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1158 arg2);
-extern swig_type_1159 _wrap_dist_coordinator_stats_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1160 arg2);
-extern swig_type_1161 _wrap_dist_coordinator_stats_in_flight_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1162 arg2);
-extern swig_type_1163 _wrap_dist_coordinator_stats_scheduled_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1164 arg2);
-extern swig_type_1165 _wrap_dist_coordinator_stats_completed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1166 arg2);
-extern swig_type_1167 _wrap_dist_coordinator_stats_failed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1168 arg2);
-extern swig_type_1169 _wrap_dist_coordinator_stats_cancelled_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1170 arg2);
-extern swig_type_1171 _wrap_dist_coordinator_stats_losses_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1172 arg2);
-extern swig_type_1173 _wrap_dist_coordinator_stats_mark_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1174 arg2);
-extern swig_type_1175 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1176 arg2);
-extern swig_type_1177 _wrap_dist_coordinator_stats_bytes_received_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1153 arg2);
+extern swig_type_1154 _wrap_dist_coordinator_stats_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1155 arg2);
+extern swig_type_1156 _wrap_dist_coordinator_stats_in_flight_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1157 arg2);
+extern swig_type_1158 _wrap_dist_coordinator_stats_scheduled_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1159 arg2);
+extern swig_type_1160 _wrap_dist_coordinator_stats_completed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1161 arg2);
+extern swig_type_1162 _wrap_dist_coordinator_stats_failed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1163 arg2);
+extern swig_type_1164 _wrap_dist_coordinator_stats_cancelled_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1165 arg2);
+extern swig_type_1166 _wrap_dist_coordinator_stats_losses_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1167 arg2);
+extern swig_type_1168 _wrap_dist_coordinator_stats_mark_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1169 arg2);
+extern swig_type_1170 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1171 arg2);
+extern swig_type_1172 _wrap_dist_coordinator_stats_bytes_received_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_coordinator_stats_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1178 _wrap_dist_coordinator_query_cdist_656ba16f52f6032d(swig_type_1179 arg1, uintptr_t arg2);
+extern swig_type_1173 _wrap_dist_coordinator_query_cdist_656ba16f52f6032d(swig_type_1174 arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_dist_topology_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_topology_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1180 _wrap_dist_topology_create_cdist_656ba16f52f6032d(swig_type_1181 arg1, swig_type_1182 arg2, swig_type_1183 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_656ba16f52f6032d(swig_type_1184 arg1);
-extern swig_type_1185 _wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(swig_type_1186 arg1, swig_type_1187 arg2, swig_type_1188 arg3, swig_type_1189 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(swig_type_1190 arg1);
-extern swig_type_1191 _wrap_dist_topology_from_host_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(swig_type_1192 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(swig_type_1193 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(swig_type_1194 arg1);
-extern swig_type_1195 _wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(swig_type_1196 arg1);
-extern swig_type_1197 _wrap_dist_topology_task_at_cdist_656ba16f52f6032d(swig_type_1198 arg1, swig_type_1199 arg2, swig_voidp arg3);
-extern swig_type_1200 _wrap_dist_topology_device_at_cdist_656ba16f52f6032d(swig_type_1201 arg1, swig_type_1202 arg2, swig_voidp arg3);
-extern swig_type_1203 _wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(swig_type_1204 arg1, swig_type_1205 arg2, swig_voidp arg3);
-extern swig_type_1206 _wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(swig_type_1207 arg1, swig_type_1208 arg2, swig_type_1209 arg3, swig_type_1210 arg4, swig_type_1211 arg5);
-extern swig_type_1212 _wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(swig_type_1213 arg1, swig_type_1214 arg2, swig_type_1215 arg3, swig_type_1216 arg4, swig_type_1217 arg5);
-extern swig_type_1218 _wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(swig_type_1219 arg1, swig_type_1220 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1221 arg5, swig_voidp arg6);
-extern swig_type_1222 _wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(swig_type_1223 arg1, swig_voidp arg2);
-extern swig_type_1224 _wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(swig_type_1225 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(swig_type_1226 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(swig_type_1227 arg1);
-extern swig_type_1228 _wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(swig_type_1229 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1230 _wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(swig_type_1231 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1232 arg4, swig_type_1233 arg5, swig_type_1234 arg6);
-extern swig_type_1235 _wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(swig_type_1236 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1237 arg4, swig_type_1238 arg5, swig_type_1239 arg6);
+extern swig_type_1175 _wrap_dist_topology_create_cdist_656ba16f52f6032d(swig_type_1176 arg1, swig_type_1177 arg2, swig_type_1178 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_656ba16f52f6032d(swig_type_1179 arg1);
+extern swig_type_1180 _wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(swig_type_1181 arg1, swig_type_1182 arg2, swig_type_1183 arg3, swig_type_1184 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(swig_type_1185 arg1);
+extern swig_type_1186 _wrap_dist_topology_from_host_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(swig_type_1187 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(swig_type_1188 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(swig_type_1189 arg1);
+extern swig_type_1190 _wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(swig_type_1191 arg1);
+extern swig_type_1192 _wrap_dist_topology_task_at_cdist_656ba16f52f6032d(swig_type_1193 arg1, swig_type_1194 arg2, swig_voidp arg3);
+extern swig_type_1195 _wrap_dist_topology_device_at_cdist_656ba16f52f6032d(swig_type_1196 arg1, swig_type_1197 arg2, swig_voidp arg3);
+extern swig_type_1198 _wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(swig_type_1199 arg1, swig_type_1200 arg2, swig_voidp arg3);
+extern swig_type_1201 _wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(swig_type_1202 arg1, swig_type_1203 arg2, swig_type_1204 arg3, swig_type_1205 arg4, swig_type_1206 arg5);
+extern swig_type_1207 _wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(swig_type_1208 arg1, swig_type_1209 arg2, swig_type_1210 arg3, swig_type_1211 arg4, swig_type_1212 arg5);
+extern swig_type_1213 _wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(swig_type_1214 arg1, swig_type_1215 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1216 arg5, swig_voidp arg6);
+extern swig_type_1217 _wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(swig_type_1218 arg1, swig_voidp arg2);
+extern swig_type_1219 _wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(swig_type_1220 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(swig_type_1221 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(swig_type_1222 arg1);
+extern swig_type_1223 _wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(swig_type_1224 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1225 _wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(swig_type_1226 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1227 arg4, swig_type_1228 arg5, swig_type_1229 arg6);
+extern swig_type_1230 _wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(swig_type_1231 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1232 arg4, swig_type_1233 arg5, swig_type_1234 arg6);
 extern void _wrap_dist_partition_kind_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_partition_kind_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_partition_num_logical_devices_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
@@ -2473,98 +2451,98 @@ extern void _wrap_dist_partition_spmd_set_cdist_656ba16f52f6032d(uintptr_t arg1,
 extern swig_intgo _wrap_dist_partition_spmd_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_partition_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_partition_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1240 arg2, swig_type_1241 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1242 arg2, swig_type_1243 arg3);
-extern swig_type_1244 _wrap_dist_partition_check_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1235 arg2, swig_type_1236 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1237 arg2, swig_type_1238 arg3);
+extern swig_type_1239 _wrap_dist_partition_check_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_split_options_uneven_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_split_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_split_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1245 _wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(swig_type_1246 arg1, swig_type_1247 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1248 _wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(swig_type_1249 arg1, swig_type_1250 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(swig_type_1251 arg1);
-extern swig_type_1252 _wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(swig_type_1253 arg1);
-extern swig_type_1254 _wrap_dist_value_partition_cdist_656ba16f52f6032d(swig_type_1255 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1256 arg2);
-extern swig_type_1257 _wrap_dist_devices_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1258 arg2);
-extern swig_type_1259 _wrap_dist_devices_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern swig_type_1240 _wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(swig_type_1241 arg1, swig_type_1242 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1243 _wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(swig_type_1244 arg1, swig_type_1245 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(swig_type_1246 arg1);
+extern swig_type_1247 _wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(swig_type_1248 arg1);
+extern swig_type_1249 _wrap_dist_value_partition_cdist_656ba16f52f6032d(swig_type_1250 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1251 arg2);
+extern swig_type_1252 _wrap_dist_devices_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1253 arg2);
+extern swig_type_1254 _wrap_dist_devices_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_devices_options_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_devices_options_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern void _wrap_dist_devices_options_add_result_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1260 _wrap_dist_run_on_devices_cdist_656ba16f52f6032d(swig_type_1261 arg1, swig_type_1262 arg2, swig_type_1263 arg3, swig_type_1264 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_656ba16f52f6032d(swig_type_1265 arg1);
-extern swig_type_1266 _wrap_dist_device_axis_cdist_656ba16f52f6032d(swig_type_1267 arg1, swig_type_1268 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_1269 _wrap_dist_device_axis_group_cdist_656ba16f52f6032d(swig_type_1270 arg1, swig_type_1271 arg2, swig_voidp arg3);
+extern swig_type_1255 _wrap_dist_run_on_devices_cdist_656ba16f52f6032d(swig_type_1256 arg1, swig_type_1257 arg2, swig_type_1258 arg3, swig_type_1259 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_656ba16f52f6032d(swig_type_1260 arg1);
+extern swig_type_1261 _wrap_dist_device_axis_cdist_656ba16f52f6032d(swig_type_1262 arg1, swig_type_1263 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_1264 _wrap_dist_device_axis_group_cdist_656ba16f52f6032d(swig_type_1265 arg1, swig_type_1266 arg2, swig_voidp arg3);
 extern void _wrap_dist_halo_ndim_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_halo_ndim_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_halo_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_dist_halo_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1272 arg2, swig_type_1273 arg3);
-extern void _wrap_dist_halo_set_low_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1274 arg2, swig_type_1275 arg3);
-extern void _wrap_dist_halo_set_high_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1276 arg2, swig_type_1277 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1278 arg2, swig_type_1279 arg3);
-extern swig_type_1280 _wrap_dist_halo_exchange_cdist_656ba16f52f6032d(swig_type_1281 arg1, swig_type_1282 arg2, uintptr_t arg3, swig_type_1283 arg4, uintptr_t arg5);
-extern swig_type_1284 _wrap_dist_reshard_cdist_656ba16f52f6032d(swig_type_1285 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1286 arg4, swig_type_1287 arg5, uintptr_t arg6);
-extern swig_type_1288 _wrap_dist_reshard_bytes_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_1289 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_1290 arg2);
-extern swig_type_1291 _wrap_rpc_arguments_cdist_656ba16f52f6032d(swig_type_1292 arg1, swig_type_1293 arg2, swig_voidp arg3);
-extern swig_type_1294 _wrap_Text_text_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1295 _wrap_Text_explain_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1296 arg2);
-extern swig_type_1297 _wrap_Text_explain_dataset_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1298 arg2);
-extern swig_type_1299 _wrap_Text_explain_topology_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1300 arg2);
-extern swig_type_1301 _wrap_Text_describe_value_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1302 arg2);
-extern swig_type_1303 _wrap_Text_describe_variable_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1304 arg2);
-extern swig_type_1305 _wrap_Text_write_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1306 arg2);
-extern swig_type_1307 _wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1308 arg2);
-extern swig_type_1309 _wrap_Text_write_server_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1310 arg2);
-extern swig_type_1311 _wrap_Text_write_metrics_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1312 arg2, swig_type_1313 arg3);
-extern swig_type_1314 _wrap_Text_explain_cluster_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1315 arg2);
-extern swig_type_1316 _wrap_Text_expand_host_list_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1317 arg2);
+extern void _wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1267 arg2, swig_type_1268 arg3);
+extern void _wrap_dist_halo_set_low_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1269 arg2, swig_type_1270 arg3);
+extern void _wrap_dist_halo_set_high_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1271 arg2, swig_type_1272 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1273 arg2, swig_type_1274 arg3);
+extern swig_type_1275 _wrap_dist_halo_exchange_cdist_656ba16f52f6032d(swig_type_1276 arg1, swig_type_1277 arg2, uintptr_t arg3, swig_type_1278 arg4, uintptr_t arg5);
+extern swig_type_1279 _wrap_dist_reshard_cdist_656ba16f52f6032d(swig_type_1280 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1281 arg4, swig_type_1282 arg5, uintptr_t arg6);
+extern swig_type_1283 _wrap_dist_reshard_bytes_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_1284 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_1285 arg2);
+extern swig_type_1286 _wrap_rpc_arguments_cdist_656ba16f52f6032d(swig_type_1287 arg1, swig_type_1288 arg2, swig_voidp arg3);
+extern swig_type_1289 _wrap_Text_text_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern swig_type_1290 _wrap_Text_explain_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1291 arg2);
+extern swig_type_1292 _wrap_Text_explain_dataset_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1293 arg2);
+extern swig_type_1294 _wrap_Text_explain_topology_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1295 arg2);
+extern swig_type_1296 _wrap_Text_describe_value_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1297 arg2);
+extern swig_type_1298 _wrap_Text_describe_variable_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1299 arg2);
+extern swig_type_1300 _wrap_Text_write_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1301 arg2);
+extern swig_type_1302 _wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1303 arg2);
+extern swig_type_1304 _wrap_Text_write_server_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1305 arg2);
+extern swig_type_1306 _wrap_Text_write_metrics_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1307 arg2, swig_type_1308 arg3);
+extern swig_type_1309 _wrap_Text_explain_cluster_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1310 arg2);
+extern swig_type_1311 _wrap_Text_expand_host_list_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1312 arg2);
 extern uintptr_t _wrap_new_Text_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_Text_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1318 _wrap_Stragglers_read_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1319 arg2);
-extern swig_type_1320 _wrap_Stragglers_size_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1321 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1322 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1323 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1324 arg2);
-extern swig_type_1325 _wrap_Stragglers_rounds_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1326 arg2);
-extern swig_type_1327 _wrap_Stragglers_times_last_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1328 arg2);
-extern swig_type_1329 _wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1330 arg2);
-extern swig_type_1331 _wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1332 arg2);
-extern swig_type_1333 _wrap_Stragglers_tag_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1334 arg2);
+extern swig_type_1313 _wrap_Stragglers_read_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1314 arg2);
+extern swig_type_1315 _wrap_Stragglers_size_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1316 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1317 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1318 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1319 arg2);
+extern swig_type_1320 _wrap_Stragglers_rounds_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1321 arg2);
+extern swig_type_1322 _wrap_Stragglers_times_last_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1323 arg2);
+extern swig_type_1324 _wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1325 arg2);
+extern swig_type_1326 _wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1327 arg2);
+extern swig_type_1328 _wrap_Stragglers_tag_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1329 arg2);
 extern uintptr_t _wrap_new_Stragglers_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_Stragglers_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1335 _wrap_Numbers_size_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1336 _wrap_Numbers_at_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1337 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1338 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1339 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1340 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1341 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1342 arg2);
-extern swig_type_1343 _wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1344 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_1345 _wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1346 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1330 _wrap_Numbers_size_cdist_656ba16f52f6032d(uintptr_t arg1);
+extern swig_type_1331 _wrap_Numbers_at_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1332 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1333 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1334 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1335 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1336 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1337 arg2);
+extern swig_type_1338 _wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1339 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1340 _wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1341 arg2, swig_intgo arg3, swig_intgo arg4);
 extern void _wrap_Numbers_partition_shape_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_Numbers_partition_dimensions_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1347 _wrap_Numbers_partition_shard_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_1348 _wrap_Numbers_value_shard_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1349 arg2, swig_intgo arg3, swig_type_1350 arg4);
-extern swig_type_1351 _wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1352 arg2);
+extern swig_type_1342 _wrap_Numbers_partition_shard_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_1343 _wrap_Numbers_value_shard_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1344 arg2, swig_intgo arg3, swig_type_1345 arg4);
+extern swig_type_1346 _wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1347 arg2);
 extern uintptr_t _wrap_new_Numbers_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_Numbers_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1353 _wrap_topology_from_serialized_cdist_656ba16f52f6032d(swig_type_1354 arg1, swig_type_1355 arg2, swig_voidp arg3);
-extern swig_type_1356 _wrap_split_to_logical_devices_cdist_656ba16f52f6032d(swig_type_1357 arg1, swig_type_1358 arg2, swig_type_1359 arg3, swig_type_1360 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_656ba16f52f6032d(swig_type_1361 arg1, swig_type_1362 arg2, swig_type_1363 arg3);
-extern void _wrap_set_number_at_cdist_656ba16f52f6032d(swig_type_1364 arg1, swig_type_1365 arg2, swig_type_1366 arg3);
-extern void _wrap_Destinations_add_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1367 arg2, swig_type_1368 arg3, swig_type_1369 arg4);
+extern swig_type_1348 _wrap_topology_from_serialized_cdist_656ba16f52f6032d(swig_type_1349 arg1, swig_type_1350 arg2, swig_voidp arg3);
+extern swig_type_1351 _wrap_split_to_logical_devices_cdist_656ba16f52f6032d(swig_type_1352 arg1, swig_type_1353 arg2, swig_type_1354 arg3, swig_type_1355 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_656ba16f52f6032d(swig_type_1356 arg1, swig_type_1357 arg2, swig_type_1358 arg3);
+extern void _wrap_set_number_at_cdist_656ba16f52f6032d(swig_type_1359 arg1, swig_type_1360 arg2, swig_type_1361 arg3);
+extern void _wrap_Destinations_add_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1362 arg2, swig_type_1363 arg3, swig_type_1364 arg4);
 extern uintptr_t _wrap_Destinations_get_cdist_656ba16f52f6032d(uintptr_t arg1);
 extern uintptr_t _wrap_new_Destinations_cdist_656ba16f52f6032d(void);
 extern void _wrap_delete_Destinations_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1370 _wrap_quick_all_reduce_cdist_656ba16f52f6032d(swig_type_1371 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1372 arg4, swig_type_1373 arg5, swig_type_1374 arg6, swig_type_1375 arg7);
-extern swig_type_1376 _wrap_quick_broadcast_cdist_656ba16f52f6032d(swig_type_1377 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1378 arg4, swig_type_1379 arg5, swig_type_1380 arg6, swig_type_1381 arg7);
-extern swig_type_1382 _wrap_run_until_cdist_656ba16f52f6032d(swig_type_1383 arg1, swig_type_1384 arg2, swig_type_1385 arg3);
-extern swig_type_1386 _wrap_quick_barrier_cdist_656ba16f52f6032d(swig_type_1387 arg1, swig_type_1388 arg2, swig_type_1389 arg3);
+extern swig_type_1365 _wrap_quick_all_reduce_cdist_656ba16f52f6032d(swig_type_1366 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1367 arg4, swig_type_1368 arg5, swig_type_1369 arg6, swig_type_1370 arg7);
+extern swig_type_1371 _wrap_quick_broadcast_cdist_656ba16f52f6032d(swig_type_1372 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1373 arg4, swig_type_1374 arg5, swig_type_1375 arg6, swig_type_1376 arg7);
+extern swig_type_1377 _wrap_run_until_cdist_656ba16f52f6032d(swig_type_1378 arg1, swig_type_1379 arg2, swig_type_1380 arg3);
+extern swig_type_1381 _wrap_quick_barrier_cdist_656ba16f52f6032d(swig_type_1382 arg1, swig_type_1383 arg2, swig_type_1384 arg3);
 #undef intgo
 */
 import "C"
@@ -3346,28 +3324,6 @@ func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 }
 
 var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
-type Dist_communication int
-func _swig_getDIST_COMMUNICATION_AUTO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_656ba16f52f6032d())
-	return swig_r
-}
-
-var DIST_COMMUNICATION_AUTO int = _swig_getDIST_COMMUNICATION_AUTO()
-func _swig_getDIST_COMMUNICATION_RING() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_656ba16f52f6032d())
-	return swig_r
-}
-
-var DIST_COMMUNICATION_RING int = _swig_getDIST_COMMUNICATION_RING()
-func _swig_getDIST_COMMUNICATION_NCCL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_656ba16f52f6032d())
-	return swig_r
-}
-
-var DIST_COMMUNICATION_NCCL int = _swig_getDIST_COMMUNICATION_NCCL()
 type Dist_input_mode int
 func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
 	var swig_r int
@@ -3563,20 +3519,6 @@ func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
 }
 
 var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
-func _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_656ba16f52f6032d())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_HIERARCHICAL_COPY int = _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY()
-func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_656ba16f52f6032d())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
 func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d())
@@ -3729,13 +3671,6 @@ func _swig_getDIST_ENUM_AGGREGATION() (_swig_ret int) {
 }
 
 var DIST_ENUM_AGGREGATION int = _swig_getDIST_ENUM_AGGREGATION()
-func _swig_getDIST_ENUM_COMMUNICATION() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_COMMUNICATION_cdist_656ba16f52f6032d())
-	return swig_r
-}
-
-var DIST_ENUM_COMMUNICATION int = _swig_getDIST_ENUM_COMMUNICATION()
 func _swig_getDIST_ENUM_CROSS_DEVICE() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_656ba16f52f6032d())
@@ -8633,19 +8568,6 @@ func (p SwigcptrDist_communication_options) Swigcptr() uintptr {
 func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
 }
 
-func (arg1 SwigcptrDist_communication_options) SetImplementation(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_implementation_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -8672,19 +8594,6 @@ func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64)
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_communication_options) SetHas_timeout(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_has_timeout_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_communication_options) GetHas_timeout() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func NewDist_communication_options() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
 	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_656ba16f52f6032d()))
@@ -8699,14 +8608,10 @@ func DeleteDist_communication_options(arg1 Dist_communication_options) {
 type Dist_communication_options interface {
 	Swigcptr() uintptr
 	SwigIsDist_communication_options()
-	SetImplementation(arg2 int)
-	GetImplementation() (_swig_ret int)
 	SetBytes_per_pack(arg2 int64)
 	GetBytes_per_pack() (_swig_ret int64)
 	SetTimeout_ns(arg2 int64)
 	GetTimeout_ns() (_swig_ret int64)
-	SetHas_timeout(arg2 int)
-	GetHas_timeout() (_swig_ret int)
 }
 
 func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist_communication_options, arg3 Dist_communication_options) (_swig_ret error) {
@@ -8856,30 +8761,11 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	return swig_r_1
 }
 
-func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 []byte, arg3 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := getSwigcptr(arg1)
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_1)), C.swig_type_495(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
 func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_656ba16f52f6032d(C.swig_type_497(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_656ba16f52f6032d(C.swig_type_494(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8894,7 +8780,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_656ba16f52f6032d(C.swig_type_499(_swig_i_0), C.swig_type_500(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_656ba16f52f6032d(C.swig_type_496(_swig_i_0), C.swig_type_497(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8911,7 +8797,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_656ba16f52f6032d(*(*C.swig_type_502)(unsafe.Pointer(&_swig_i_0)), C.swig_type_503(_swig_i_1), C.swig_type_504(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_656ba16f52f6032d(*(*C.swig_type_499)(unsafe.Pointer(&_swig_i_0)), C.swig_type_500(_swig_i_1), C.swig_type_501(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -8928,7 +8814,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_656ba16f52f6032d(C.swig_type_506(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_656ba16f52f6032d(C.swig_type_503(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8941,13 +8827,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_656ba16f52f6032d(C.swig_type_507(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_656ba16f52f6032d(C.swig_type_504(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_656ba16f52f6032d(C.swig_type_509(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_656ba16f52f6032d(C.swig_type_506(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8962,7 +8848,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_656ba16f52f6032d(C.swig_type_511(_swig_i_0), C.swig_type_512(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_656ba16f52f6032d(C.swig_type_508(_swig_i_0), C.swig_type_509(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9012,7 +8898,7 @@ func (arg1 SwigcptrDist_instances_options) GetHelper_threads() (_swig_ret int) {
 func (arg1 SwigcptrDist_instances_options) SetMax_queued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_513(_swig_i_1))
+	C._wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_510(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
@@ -9025,7 +8911,7 @@ func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
 func (arg1 SwigcptrDist_instances_options) SetSpin_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_515(_swig_i_1))
+	C._wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_512(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
@@ -9038,7 +8924,7 @@ func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_instances_options) SetStuck_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_517(_swig_i_1))
+	C._wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_514(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetStuck_ns() (_swig_ret int64) {
@@ -9077,7 +8963,7 @@ func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_519(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_516(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_instances_options interface {
@@ -9100,7 +8986,7 @@ func Dist_instances_open(arg1 int64, arg2 Dist_instances_options) (_swig_ret err
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_instances_open_cdist_656ba16f52f6032d(C.swig_type_521(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_open_cdist_656ba16f52f6032d(C.swig_type_518(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9115,7 +9001,7 @@ func Dist_instances_close(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_instances_close_cdist_656ba16f52f6032d(C.swig_type_523(_swig_i_0), C.swig_type_524(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_close_cdist_656ba16f52f6032d(C.swig_type_520(_swig_i_0), C.swig_type_521(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9130,7 +9016,7 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_serve_cdist_656ba16f52f6032d(C.swig_type_526(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_serve_cdist_656ba16f52f6032d(C.swig_type_523(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9144,14 +9030,14 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_instance_state(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instance_state_cdist_656ba16f52f6032d(C.swig_type_528(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instance_state_cdist_656ba16f52f6032d(C.swig_type_525(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_check(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_check_cdist_656ba16f52f6032d(C.swig_type_530(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_check_cdist_656ba16f52f6032d(C.swig_type_527(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9166,7 +9052,7 @@ func Dist_request_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_test_cdist_656ba16f52f6032d(C.swig_type_532(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_test_cdist_656ba16f52f6032d(C.swig_type_529(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9181,7 +9067,7 @@ func Dist_request_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_wait_cdist_656ba16f52f6032d(C.swig_type_534(_swig_i_0), C.swig_type_535(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_wait_cdist_656ba16f52f6032d(C.swig_type_531(_swig_i_0), C.swig_type_532(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9198,7 +9084,7 @@ func Dist_request_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_request_wait_any_cdist_656ba16f52f6032d(*(*C.swig_type_537)(unsafe.Pointer(&_swig_i_0)), C.swig_type_538(_swig_i_1), C.swig_type_539(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_request_wait_any_cdist_656ba16f52f6032d(*(*C.swig_type_534)(unsafe.Pointer(&_swig_i_0)), C.swig_type_535(_swig_i_1), C.swig_type_536(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9215,7 +9101,7 @@ func Dist_request_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (
 func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_request_cancel_cdist_656ba16f52f6032d(C.swig_type_541(_swig_i_0))
+	swig_r_p := C._wrap_dist_request_cancel_cdist_656ba16f52f6032d(C.swig_type_538(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9229,13 +9115,13 @@ func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 func Dist_request_user_data(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_656ba16f52f6032d(C.swig_type_543(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_656ba16f52f6032d(C.swig_type_540(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_request_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_request_destroy_cdist_656ba16f52f6032d(C.swig_type_544(_swig_i_0))
+	C._wrap_dist_request_destroy_cdist_656ba16f52f6032d(C.swig_type_541(_swig_i_0))
 }
 
 func Dist_completions_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
@@ -9258,7 +9144,7 @@ func Dist_completions_next(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_completions_next_cdist_656ba16f52f6032d(C.swig_type_547(_swig_i_0), C.swig_type_548(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_completions_next_cdist_656ba16f52f6032d(C.swig_type_544(_swig_i_0), C.swig_type_545(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9273,7 +9159,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(C.swig_type_550(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(C.swig_type_547(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9286,7 +9172,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 
 func Dist_completions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_completions_destroy_cdist_656ba16f52f6032d(C.swig_type_551(_swig_i_0))
+	C._wrap_dist_completions_destroy_cdist_656ba16f52f6032d(C.swig_type_548(_swig_i_0))
 }
 
 type SwigcptrDist_batcher_options uintptr
@@ -9314,7 +9200,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_items() (_swig_ret int) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_delay_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_552(_swig_i_1))
+	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_549(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
@@ -9327,7 +9213,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_waiting(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_554(_swig_i_1))
+	C._wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_551(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
@@ -9340,7 +9226,7 @@ func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
 func (arg1 SwigcptrDist_batcher_options) SetMax_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_556(_swig_i_1))
+	C._wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_553(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_bytes() (_swig_ret int64) {
@@ -9391,7 +9277,7 @@ func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_1)), C.swig_type_559(_swig_i_2))
+	C._wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_555)(unsafe.Pointer(&_swig_i_1)), C.swig_type_556(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9427,7 +9313,7 @@ func Dist_batcher_create(arg1 int64, arg2 int64, arg3 Dist_batcher_options, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_batcher_create_cdist_656ba16f52f6032d(C.swig_type_561(_swig_i_0), C.swig_type_562(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_batcher_create_cdist_656ba16f52f6032d(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9442,13 +9328,13 @@ func Dist_batcher_count(arg1 int64, arg2 *int64, arg3 *int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_count_cdist_656ba16f52f6032d(C.swig_type_563(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
+	C._wrap_dist_batcher_count_cdist_656ba16f52f6032d(C.swig_type_560(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
 }
 
 func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(C.swig_type_565(_swig_i_0))
+	swig_r_p := C._wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(C.swig_type_562(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9462,14 +9348,14 @@ func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 func Dist_batch_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_size_cdist_656ba16f52f6032d(C.swig_type_567(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_size_cdist_656ba16f52f6032d(C.swig_type_564(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_batch_bucket(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_656ba16f52f6032d(C.swig_type_569(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_656ba16f52f6032d(C.swig_type_566(_swig_i_0)))
 	return swig_r
 }
 
@@ -9477,7 +9363,7 @@ func Dist_batch_user_data(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_656ba16f52f6032d(C.swig_type_571(_swig_i_0), C.swig_type_572(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_656ba16f52f6032d(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1)))
 	return swig_r
 }
 
@@ -9485,7 +9371,7 @@ func Dist_batch_state(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_state_cdist_656ba16f52f6032d(C.swig_type_574(_swig_i_0), C.swig_type_575(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_state_cdist_656ba16f52f6032d(C.swig_type_571(_swig_i_0), C.swig_type_572(_swig_i_1)))
 	return swig_r
 }
 
@@ -9493,14 +9379,14 @@ func Dist_batch_set_state(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_set_state_cdist_656ba16f52f6032d(C.swig_type_576(_swig_i_0), C.swig_type_577(_swig_i_1), C.swig_type_578(_swig_i_2))
+	C._wrap_dist_batch_set_state_cdist_656ba16f52f6032d(C.swig_type_573(_swig_i_0), C.swig_type_574(_swig_i_1), C.swig_type_575(_swig_i_2))
 }
 
 func Dist_batch_check(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_batch_check_cdist_656ba16f52f6032d(C.swig_type_580(_swig_i_0), C.swig_type_581(_swig_i_1))
+	swig_r_p := C._wrap_dist_batch_check_cdist_656ba16f52f6032d(C.swig_type_577(_swig_i_0), C.swig_type_578(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9516,7 +9402,7 @@ func Dist_batch_emit(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_batch_emit_cdist_656ba16f52f6032d(C.swig_type_583(_swig_i_0), C.swig_type_584(_swig_i_1), C.swig_type_585(_swig_i_2))
+	swig_r_p := C._wrap_dist_batch_emit_cdist_656ba16f52f6032d(C.swig_type_580(_swig_i_0), C.swig_type_581(_swig_i_1), C.swig_type_582(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9531,7 +9417,7 @@ func Dist_batch_end(arg1 int64, arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_end_cdist_656ba16f52f6032d(C.swig_type_586(_swig_i_0), C.swig_type_587(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_batch_end_cdist_656ba16f52f6032d(C.swig_type_583(_swig_i_0), C.swig_type_584(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
@@ -9539,7 +9425,7 @@ func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_request_take_cdist_656ba16f52f6032d(C.swig_type_589(_swig_i_0), C.swig_type_590(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_request_take_cdist_656ba16f52f6032d(C.swig_type_586(_swig_i_0), C.swig_type_587(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9570,7 +9456,7 @@ func Dist_versions_publish(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_publish_cdist_656ba16f52f6032d(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_publish_cdist_656ba16f52f6032d(C.swig_type_590(_swig_i_0), C.swig_type_591(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9587,7 +9473,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_replica_version_cdist_656ba16f52f6032d(C.swig_type_596(_swig_i_0), C.swig_type_597(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_replica_version_cdist_656ba16f52f6032d(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9601,7 +9487,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 func Dist_versions_latest(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_656ba16f52f6032d(C.swig_type_599(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_656ba16f52f6032d(C.swig_type_596(_swig_i_0)))
 	return swig_r
 }
 
@@ -9610,7 +9496,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_await_cdist_656ba16f52f6032d(C.swig_type_601(_swig_i_0), C.swig_type_602(_swig_i_1), C.swig_type_603(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_await_cdist_656ba16f52f6032d(C.swig_type_598(_swig_i_0), C.swig_type_599(_swig_i_1), C.swig_type_600(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9623,7 +9509,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_versions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_versions_destroy_cdist_656ba16f52f6032d(C.swig_type_604(_swig_i_0))
+	C._wrap_dist_versions_destroy_cdist_656ba16f52f6032d(C.swig_type_601(_swig_i_0))
 }
 
 func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
@@ -9631,7 +9517,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(C.swig_type_606(_swig_i_0), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(C.swig_type_603(_swig_i_0), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9651,7 +9537,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(C.swig_type_609(_swig_i_0), *(*C.swig_type_610)(unsafe.Pointer(&_swig_i_1)), C.swig_type_611(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(C.swig_type_606(_swig_i_0), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_1)), C.swig_type_608(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9671,7 +9557,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(C.swig_type_613(_swig_i_0), *(*C.swig_type_614)(unsafe.Pointer(&_swig_i_1)), C.swig_type_615(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(C.swig_type_610(_swig_i_0), *(*C.swig_type_611)(unsafe.Pointer(&_swig_i_1)), C.swig_type_612(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9691,7 +9577,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(C.swig_type_617(_swig_i_0), *(*C.swig_type_618)(unsafe.Pointer(&_swig_i_1)), C.swig_type_619(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(C.swig_type_614(_swig_i_0), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_1)), C.swig_type_616(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9711,7 +9597,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_656ba16f52f6032d(C.swig_type_621(_swig_i_0), *(*C.swig_type_622)(unsafe.Pointer(&_swig_i_1)), C.swig_type_623(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_656ba16f52f6032d(C.swig_type_618(_swig_i_0), *(*C.swig_type_619)(unsafe.Pointer(&_swig_i_1)), C.swig_type_620(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9731,7 +9617,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(C.swig_type_625(_swig_i_0), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_1)), C.swig_type_627(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(C.swig_type_622(_swig_i_0), *(*C.swig_type_623)(unsafe.Pointer(&_swig_i_1)), C.swig_type_624(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9755,7 +9641,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_656ba16f52f6032d(C.swig_type_629(_swig_i_0), *(*C.swig_type_630)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_2)), C.swig_type_632(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_656ba16f52f6032d(C.swig_type_626(_swig_i_0), *(*C.swig_type_627)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_2)), C.swig_type_629(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9776,7 +9662,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_656ba16f52f6032d(C.swig_type_634(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_656ba16f52f6032d(C.swig_type_631(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9791,7 +9677,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_656ba16f52f6032d(C.swig_type_636(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_656ba16f52f6032d(C.swig_type_633(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9807,7 +9693,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_656ba16f52f6032d(C.swig_type_638(_swig_i_0), C.swig_type_639(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_656ba16f52f6032d(C.swig_type_635(_swig_i_0), C.swig_type_636(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9821,26 +9707,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_656ba16f52f6032d(C.swig_type_641(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_656ba16f52f6032d(C.swig_type_638(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_656ba16f52f6032d(C.swig_type_642(_swig_i_0))
+	C._wrap_dist_value_release_cdist_656ba16f52f6032d(C.swig_type_639(_swig_i_0))
 }
 
 func Dist_value_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_656ba16f52f6032d(C.swig_type_643(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_656ba16f52f6032d(C.swig_type_640(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_656ba16f52f6032d(C.swig_type_645(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_656ba16f52f6032d(C.swig_type_642(_swig_i_0)))
 	return swig_r
 }
 
@@ -9848,7 +9734,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_656ba16f52f6032d(C.swig_type_647(_swig_i_0), C.swig_type_648(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_656ba16f52f6032d(C.swig_type_644(_swig_i_0), C.swig_type_645(_swig_i_1)))
 	return swig_r
 }
 
@@ -9856,7 +9742,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_656ba16f52f6032d(C.swig_type_650(_swig_i_0), C.swig_type_651(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_656ba16f52f6032d(C.swig_type_647(_swig_i_0), C.swig_type_648(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9867,7 +9753,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_656ba16f52f6032d(C.swig_type_653(_swig_i_0), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_656ba16f52f6032d(C.swig_type_650(_swig_i_0), *(*C.swig_type_651)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9878,7 +9764,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_656ba16f52f6032d(C.swig_type_656(_swig_i_0), *(*C.swig_type_657)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_656ba16f52f6032d(C.swig_type_653(_swig_i_0), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9895,7 +9781,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_656ba16f52f6032d(C.swig_type_659(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_656ba16f52f6032d(C.swig_type_656(_swig_i_0)))
 	return swig_r
 }
 
@@ -9904,7 +9790,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_656ba16f52f6032d(C.swig_type_661(_swig_i_0), *(*C.swig_type_662)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_656ba16f52f6032d(C.swig_type_658(_swig_i_0), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9923,7 +9809,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(C.swig_type_664(_swig_i_0), C.swig_type_665(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(C.swig_type_661(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9941,7 +9827,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_656ba16f52f6032d(C.swig_type_667(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_668)(unsafe.Pointer(&_swig_i_2)), C.swig_type_669(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_656ba16f52f6032d(C.swig_type_664(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_2)), C.swig_type_666(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9958,7 +9844,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_656ba16f52f6032d(C.swig_type_671(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_656ba16f52f6032d(C.swig_type_668(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9968,7 +9854,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_656ba16f52f6032d(C.swig_type_673(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_656ba16f52f6032d(C.swig_type_670(_swig_i_0)))
 	return swig_r
 }
 
@@ -9977,7 +9863,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(C.swig_type_675(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(C.swig_type_672(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9992,7 +9878,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(C.swig_type_677(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(C.swig_type_674(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10013,7 +9899,7 @@ func Dist_dtype_size(arg1 int) (_swig_ret int64) {
 func Dist_tensor_num_elements(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(*(*C.swig_type_680)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(*(*C.swig_type_677)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -10045,7 +9931,7 @@ func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_681)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_678)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10074,19 +9960,6 @@ func (arg1 SwigcptrDist_variable_options) GetSynchronization() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_variable_options) SetTrainable(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_trainable_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_variable_options) GetTrainable() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func NewDist_variable_options() (_swig_ret Dist_variable_options) {
 	var swig_r Dist_variable_options
 	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_656ba16f52f6032d()))
@@ -10101,7 +9974,7 @@ func DeleteDist_variable_options(arg1 Dist_variable_options) {
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_683(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_680(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -10113,8 +9986,6 @@ type Dist_variable_options interface {
 	GetName() (_swig_ret string)
 	SetSynchronization(arg2 int)
 	GetSynchronization() (_swig_ret int)
-	SetTrainable(arg2 int)
-	GetTrainable() (_swig_ret int)
 	Set_initial(arg2 int64)
 }
 
@@ -10124,7 +9995,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_656ba16f52f6032d(C.swig_type_685(_swig_i_0), *(*C.swig_type_686)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_656ba16f52f6032d(C.swig_type_682(_swig_i_0), *(*C.swig_type_683)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10140,13 +10011,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_656ba16f52f6032d(C.swig_type_687(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_656ba16f52f6032d(C.swig_type_684(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_656ba16f52f6032d(C.swig_type_689(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_656ba16f52f6032d(C.swig_type_686(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10156,7 +10027,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(C.swig_type_690(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(C.swig_type_687(_swig_i_0)))
 	return swig_r
 }
 
@@ -10165,7 +10036,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_656ba16f52f6032d(C.swig_type_692(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_693)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_656ba16f52f6032d(C.swig_type_689(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_690)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10184,7 +10055,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_656ba16f52f6032d(C.swig_type_695(_swig_i_0), C.swig_type_696(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_656ba16f52f6032d(C.swig_type_692(_swig_i_0), C.swig_type_693(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10201,7 +10072,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_656ba16f52f6032d(C.swig_type_698(_swig_i_0), C.swig_type_699(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_700(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_656ba16f52f6032d(C.swig_type_695(_swig_i_0), C.swig_type_696(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_697(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10217,7 +10088,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_656ba16f52f6032d(C.swig_type_702(_swig_i_0), C.swig_type_703(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_656ba16f52f6032d(C.swig_type_699(_swig_i_0), C.swig_type_700(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10235,7 +10106,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_656ba16f52f6032d(C.swig_type_705(_swig_i_0), C.swig_type_706(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_707)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_656ba16f52f6032d(C.swig_type_702(_swig_i_0), C.swig_type_703(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_704)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10256,7 +10127,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_656ba16f52f6032d(C.swig_type_709(_swig_i_0), *(*C.swig_type_710)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_711)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_656ba16f52f6032d(C.swig_type_706(_swig_i_0), *(*C.swig_type_707)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_708)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10276,7 +10147,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_656ba16f52f6032d(C.swig_type_713(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_656ba16f52f6032d(C.swig_type_710(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10286,21 +10157,14 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(C.swig_type_714(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(C.swig_type_711(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(C.swig_type_715(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_656ba16f52f6032d(C.swig_type_716(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(C.swig_type_712(_swig_i_0)))
 	return swig_r
 }
 
@@ -10308,7 +10172,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(C.swig_type_718(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(C.swig_type_714(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10321,7 +10185,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_656ba16f52f6032d(C.swig_type_720(_swig_i_0), C.swig_type_721(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_656ba16f52f6032d(C.swig_type_716(_swig_i_0), C.swig_type_717(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -10343,7 +10207,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_656ba16f52f6032d(C.swig_type_723(_swig_i_0), C.swig_type_724(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_725(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_656ba16f52f6032d(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_721(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10361,7 +10225,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(C.swig_type_727(_swig_i_0), C.swig_type_728(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_729(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(C.swig_type_723(_swig_i_0), C.swig_type_724(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_725(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10379,7 +10243,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_656ba16f52f6032d(C.swig_type_731(_swig_i_0), C.swig_type_732(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_733(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_656ba16f52f6032d(C.swig_type_727(_swig_i_0), C.swig_type_728(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_729(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10398,7 +10262,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_656ba16f52f6032d(C.swig_type_735(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_736(_swig_i_2), *(*C.swig_type_737)(unsafe.Pointer(&_swig_i_3)), C.swig_type_738(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_656ba16f52f6032d(C.swig_type_731(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_732(_swig_i_2), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_3)), C.swig_type_734(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10420,7 +10284,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_656ba16f52f6032d(C.swig_type_740(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_741(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_656ba16f52f6032d(C.swig_type_736(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_737(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10440,7 +10304,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(C.swig_type_743(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_744)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_745(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_746)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(C.swig_type_739(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_741(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_742)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10463,7 +10327,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_656ba16f52f6032d(C.swig_type_748(_swig_i_0), C.swig_type_749(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_656ba16f52f6032d(C.swig_type_744(_swig_i_0), C.swig_type_745(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10538,7 +10402,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_cdist_656ba16f52f6032d(C.swig_type_751(_swig_i_0), C.swig_type_752(_swig_i_1), C.swig_type_753(_swig_i_2), C.swig_type_754(_swig_i_3), C.swig_type_755(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_cdist_656ba16f52f6032d(C.swig_type_747(_swig_i_0), C.swig_type_748(_swig_i_1), C.swig_type_749(_swig_i_2), C.swig_type_750(_swig_i_3), C.swig_type_751(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10557,7 +10421,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_656ba16f52f6032d(C.swig_type_757(_swig_i_0), C.swig_type_758(_swig_i_1), C.swig_type_759(_swig_i_2), C.swig_type_760(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_656ba16f52f6032d(C.swig_type_753(_swig_i_0), C.swig_type_754(_swig_i_1), C.swig_type_755(_swig_i_2), C.swig_type_756(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10577,7 +10441,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_656ba16f52f6032d(C.swig_type_762(_swig_i_0), C.swig_type_763(_swig_i_1), C.swig_type_764(_swig_i_2), C.swig_type_765(_swig_i_3), C.swig_type_766(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_656ba16f52f6032d(C.swig_type_758(_swig_i_0), C.swig_type_759(_swig_i_1), C.swig_type_760(_swig_i_2), C.swig_type_761(_swig_i_3), C.swig_type_762(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10593,7 +10457,7 @@ func Dist_strategy_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(C.swig_type_768(_swig_i_0), C.swig_type_769(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(C.swig_type_764(_swig_i_0), C.swig_type_765(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10610,7 +10474,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_656ba16f52f6032d(C.swig_type_771(_swig_i_0), C.swig_type_772(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_656ba16f52f6032d(C.swig_type_767(_swig_i_0), C.swig_type_768(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10627,7 +10491,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_656ba16f52f6032d(C.swig_type_774(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_775)(unsafe.Pointer(&_swig_i_2)), C.swig_type_776(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_656ba16f52f6032d(C.swig_type_770(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_2)), C.swig_type_772(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10681,7 +10545,7 @@ func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_778(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_774(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
@@ -10720,7 +10584,7 @@ func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_780(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
@@ -10862,7 +10726,7 @@ func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_782)(unsafe.Pointer(&_swig_i_1)), C.swig_type_783(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_778)(unsafe.Pointer(&_swig_i_1)), C.swig_type_779(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10909,7 +10773,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(C.swig_type_785(_swig_i_0), *(*C.swig_type_786)(unsafe.Pointer(&_swig_i_1)), C.swig_type_787(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(C.swig_type_781(_swig_i_0), *(*C.swig_type_782)(unsafe.Pointer(&_swig_i_1)), C.swig_type_783(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10929,7 +10793,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(C.swig_type_789(_swig_i_0), C.swig_type_790(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(C.swig_type_785(_swig_i_0), C.swig_type_786(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11015,7 +10879,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_792(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_788(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11032,7 +10896,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(C.swig_type_794(_swig_i_0), C.swig_type_795(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(C.swig_type_790(_swig_i_0), C.swig_type_791(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11045,14 +10909,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(C.swig_type_796(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(C.swig_type_792(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_656ba16f52f6032d(C.swig_type_798(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_656ba16f52f6032d(C.swig_type_794(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11075,7 +10939,7 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_799(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_795(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
@@ -11088,7 +10952,7 @@ func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_801(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_797(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
@@ -11101,7 +10965,7 @@ func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_803(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_799(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
@@ -11114,7 +10978,7 @@ func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_805(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_801(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
@@ -11152,7 +11016,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_656ba16f52f6032d(C.swig_type_808(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_656ba16f52f6032d(C.swig_type_804(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11168,7 +11032,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(C.swig_type_810(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(C.swig_type_806(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11183,7 +11047,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_656ba16f52f6032d(C.swig_type_812(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_656ba16f52f6032d(C.swig_type_808(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11196,7 +11060,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(C.swig_type_813(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(C.swig_type_809(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -11210,7 +11074,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(C.swig_type_815(_swig_i_0), *(*C.swig_type_816)(unsafe.Pointer(&_swig_i_1)), C.swig_type_817(_swig_i_2), C.swig_type_818(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_type_813(_swig_i_2), C.swig_type_814(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -11232,7 +11096,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(C.swig_type_820(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_4)), C.swig_type_822(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(C.swig_type_816(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_817)(unsafe.Pointer(&_swig_i_4)), C.swig_type_818(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -11250,7 +11114,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(C.swig_type_824(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(C.swig_type_820(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11267,7 +11131,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(C.swig_type_826(_swig_i_0), C.swig_type_827(_swig_i_1), C.swig_type_828(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(C.swig_type_822(_swig_i_0), C.swig_type_823(_swig_i_1), C.swig_type_824(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11282,7 +11146,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(C.swig_type_830(_swig_i_0), C.swig_type_831(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(C.swig_type_826(_swig_i_0), C.swig_type_827(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11297,7 +11161,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(C.swig_type_833(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(C.swig_type_829(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11359,7 +11223,7 @@ func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_834(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_830(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
@@ -11398,7 +11262,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(C.swig_type_837(_swig_i_0), C.swig_type_838(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(C.swig_type_833(_swig_i_0), C.swig_type_834(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11415,7 +11279,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_656ba16f52f6032d(C.swig_type_840(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_656ba16f52f6032d(C.swig_type_836(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_837)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11436,7 +11300,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_656ba16f52f6032d(C.swig_type_843(_swig_i_0), C.swig_type_844(_swig_i_1), *(*C.swig_type_845)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_846)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_847)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_656ba16f52f6032d(C.swig_type_839(_swig_i_0), C.swig_type_840(_swig_i_1), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_842)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_843)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11461,7 +11325,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_656ba16f52f6032d(C.swig_type_849(_swig_i_0), C.swig_type_850(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_656ba16f52f6032d(C.swig_type_845(_swig_i_0), C.swig_type_846(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11476,7 +11340,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_656ba16f52f6032d(C.swig_type_852(_swig_i_0), C.swig_type_853(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_656ba16f52f6032d(C.swig_type_848(_swig_i_0), C.swig_type_849(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11490,14 +11354,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(C.swig_type_854(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(C.swig_type_850(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_656ba16f52f6032d(C.swig_type_856(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_656ba16f52f6032d(C.swig_type_852(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11507,13 +11371,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_656ba16f52f6032d(C.swig_type_858(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_656ba16f52f6032d(C.swig_type_854(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_656ba16f52f6032d(C.swig_type_859(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_656ba16f52f6032d(C.swig_type_855(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -11523,7 +11387,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_656ba16f52f6032d(C.swig_type_861(_swig_i_0), *(*C.swig_type_862)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_863)(unsafe.Pointer(&_swig_i_2)), C.swig_type_864(_swig_i_3), *(*C.swig_type_865)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_656ba16f52f6032d(C.swig_type_857(_swig_i_0), *(*C.swig_type_858)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_2)), C.swig_type_860(_swig_i_3), *(*C.swig_type_861)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11548,7 +11412,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(C.swig_type_867(_swig_i_0), *(*C.swig_type_868)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_869)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(C.swig_type_863(_swig_i_0), *(*C.swig_type_864)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_865)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11568,7 +11432,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_656ba16f52f6032d(C.swig_type_871(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_656ba16f52f6032d(C.swig_type_867(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11582,7 +11446,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_656ba16f52f6032d(C.swig_type_873(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_656ba16f52f6032d(C.swig_type_869(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11620,7 +11484,7 @@ func Dist_get_replica() (_swig_ret int64) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_656ba16f52f6032d(C.swig_type_877(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_656ba16f52f6032d(C.swig_type_873(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11635,7 +11499,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_656ba16f52f6032d(C.swig_type_879(_swig_i_0), C.swig_type_880(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_656ba16f52f6032d(C.swig_type_875(_swig_i_0), C.swig_type_876(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11649,7 +11513,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_656ba16f52f6032d(C.swig_type_882(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_656ba16f52f6032d(C.swig_type_878(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11665,7 +11529,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(C.swig_type_884(_swig_i_0), C.swig_type_885(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(C.swig_type_880(_swig_i_0), C.swig_type_881(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11679,7 +11543,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_656ba16f52f6032d(C.swig_type_887(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_656ba16f52f6032d(C.swig_type_883(_swig_i_0)))
 	return swig_r
 }
 
@@ -11705,23 +11569,10 @@ func (arg1 SwigcptrDist_cross_device_options) GetKind() (_swig_ret int) {
 	return swig_r
 }
 
-func (arg1 SwigcptrDist_cross_device_options) SetNum_packs(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_num_packs_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_888)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11740,7 +11591,7 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_890(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_886(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
@@ -11769,7 +11620,7 @@ func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_892(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_888(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -11777,7 +11628,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_893(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_889(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -11785,8 +11636,6 @@ type Dist_cross_device_options interface {
 	SwigIsDist_cross_device_options()
 	SetKind(arg2 int)
 	GetKind() (_swig_ret int)
-	SetNum_packs(arg2 int)
-	GetNum_packs() (_swig_ret int)
 	SetReduce_to_device(arg2 string)
 	GetReduce_to_device() (_swig_ret string)
 	SetAccumulate_element_bytes(arg2 int64)
@@ -11813,27 +11662,20 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(C.swig_type_895(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(C.swig_type_891(_swig_i_0))
 }
 
 func Dist_cross_device_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(C.swig_type_896(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_656ba16f52f6032d(C.swig_type_897(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(C.swig_type_892(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_656ba16f52f6032d(C.swig_type_899(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_656ba16f52f6032d(C.swig_type_894(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11847,7 +11689,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(C.swig_type_901(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_902(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(C.swig_type_896(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_897(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11866,7 +11708,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(C.swig_type_904(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_905)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_906(_swig_i_4), *(*C.swig_type_907)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(C.swig_type_899(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_901(_swig_i_4), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11889,7 +11731,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(C.swig_type_909(_swig_i_0), C.swig_type_910(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(C.swig_type_904(_swig_i_0), C.swig_type_905(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11906,7 +11748,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(C.swig_type_912(_swig_i_0), C.swig_type_913(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(C.swig_type_907(_swig_i_0), C.swig_type_908(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11970,7 +11812,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_914)(unsafe.Pointer(&_swig_i_1)), C.swig_type_915(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_909)(unsafe.Pointer(&_swig_i_1)), C.swig_type_910(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11983,7 +11825,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_916)(unsafe.Pointer(&_swig_i_1)), C.swig_type_917(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), C.swig_type_912(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11996,7 +11838,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_1)), C.swig_type_919(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_1)), C.swig_type_914(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -12021,7 +11863,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(C.swig_type_921(_swig_i_0), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_2)), C.swig_type_924(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(C.swig_type_916(_swig_i_0), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_2)), C.swig_type_919(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12045,7 +11887,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(C.swig_type_926(_swig_i_0), *(*C.swig_type_927)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_928)(unsafe.Pointer(&_swig_i_2)), C.swig_type_929(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(C.swig_type_921(_swig_i_0), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_2)), C.swig_type_924(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12067,7 +11909,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(C.swig_type_931(_swig_i_0), *(*C.swig_type_932)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(C.swig_type_926(_swig_i_0), *(*C.swig_type_927)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12084,7 +11926,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(C.swig_type_934(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(C.swig_type_929(_swig_i_0)))
 	return swig_r
 }
 
@@ -12092,7 +11934,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(C.swig_type_936(_swig_i_0), C.swig_type_937(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(C.swig_type_931(_swig_i_0), C.swig_type_932(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12104,7 +11946,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(C.swig_type_939(_swig_i_0), *(*C.swig_type_940)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_941)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(C.swig_type_934(_swig_i_0), *(*C.swig_type_935)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_936)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12126,7 +11968,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(C.swig_type_943(_swig_i_0), *(*C.swig_type_944)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(C.swig_type_938(_swig_i_0), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12201,7 +12043,7 @@ func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_optio
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(C.swig_type_946(_swig_i_0), *(*C.swig_type_947)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(C.swig_type_941(_swig_i_0), *(*C.swig_type_942)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12220,7 +12062,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(C.swig_type_949(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(C.swig_type_944(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12234,7 +12076,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(C.swig_type_951(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(C.swig_type_946(_swig_i_0)))
 	return swig_r
 }
 
@@ -12242,7 +12084,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(C.swig_type_953(_swig_i_0), C.swig_type_954(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(C.swig_type_948(_swig_i_0), C.swig_type_949(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12253,7 +12095,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(C.swig_type_956(_swig_i_0), *(*C.swig_type_957)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(C.swig_type_951(_swig_i_0), *(*C.swig_type_952)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12265,7 +12107,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(C.swig_type_958(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(C.swig_type_953(_swig_i_0))
 }
 
 type Dist_preemption_state int
@@ -12302,7 +12144,7 @@ func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
 func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_959)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_954)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12321,7 +12163,7 @@ func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
 func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_961(_swig_i_1))
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_956(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_preemption_options) GetGrace_ns() (_swig_ret int64) {
@@ -12346,7 +12188,7 @@ func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_963)(unsafe.Pointer(&_swig_i_1)), C.swig_type_964(_swig_i_2))
+	C._wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_958)(unsafe.Pointer(&_swig_i_1)), C.swig_type_959(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12367,7 +12209,7 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(C.swig_type_966(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(C.swig_type_961(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12380,12 +12222,12 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 
 func Dist_preemption_handler_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(C.swig_type_967(_swig_i_0))
+	C._wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(C.swig_type_962(_swig_i_0))
 }
 
 func Dist_preemption_notify(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_notify_cdist_656ba16f52f6032d(C.swig_type_968(_swig_i_0))
+	C._wrap_dist_preemption_notify_cdist_656ba16f52f6032d(C.swig_type_963(_swig_i_0))
 }
 
 func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -12393,7 +12235,7 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_preemption_run_cdist_656ba16f52f6032d(C.swig_type_970(_swig_i_0), C.swig_type_971(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_run_cdist_656ba16f52f6032d(C.swig_type_965(_swig_i_0), C.swig_type_966(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12409,7 +12251,7 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(C.swig_type_973(_swig_i_0), C.swig_type_974(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(C.swig_type_968(_swig_i_0), C.swig_type_969(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12422,13 +12264,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(C.swig_type_975(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(C.swig_type_970(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(C.swig_type_977(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(C.swig_type_972(_swig_i_0)))
 	return swig_r
 }
 
@@ -12504,7 +12346,7 @@ func Dist_rpc_server_create(arg1 *string, arg2 string, arg3 Dist_rpc_server_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(*(*C.swig_type_979)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_980)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(*(*C.swig_type_974)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_975)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12526,7 +12368,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(C.swig_type_982(_swig_i_0), *(*C.swig_type_983)(unsafe.Pointer(&_swig_i_1)), C.swig_type_984(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(C.swig_type_977(_swig_i_0), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_1)), C.swig_type_979(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12543,7 +12385,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(C.swig_type_986(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(C.swig_type_981(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12557,7 +12399,7 @@ func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(C.swig_type_988(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(C.swig_type_983(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12567,7 +12409,7 @@ func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 func Dist_rpc_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(C.swig_type_990(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(C.swig_type_985(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12590,7 +12432,7 @@ func (p SwigcptrDist_rpc_client_options) SwigIsDist_rpc_client_options() {
 func (arg1 SwigcptrDist_rpc_client_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_991(_swig_i_1))
+	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_986(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12635,7 +12477,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(*(*C.swig_type_994)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_995)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(*(*C.swig_type_989)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_990)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12654,7 +12496,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 
 func Dist_rpc_client_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(C.swig_type_996(_swig_i_0))
+	C._wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(C.swig_type_991(_swig_i_0))
 }
 
 type SwigcptrDist_rpc_call_options uintptr
@@ -12669,7 +12511,7 @@ func (p SwigcptrDist_rpc_call_options) SwigIsDist_rpc_call_options() {
 func (arg1 SwigcptrDist_rpc_call_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_997(_swig_i_1))
+	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_992(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
@@ -12682,7 +12524,7 @@ func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_rpc_call_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_999(_swig_i_1))
+	C._wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_994(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetCancel() (_swig_ret int64) {
@@ -12719,7 +12561,7 @@ func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_optio
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_call_cdist_656ba16f52f6032d(C.swig_type_1002(_swig_i_0), *(*C.swig_type_1003)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1004(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_call_cdist_656ba16f52f6032d(C.swig_type_997(_swig_i_0), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_1)), C.swig_type_999(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12740,7 +12582,7 @@ func Dist_rpc_begin(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_begin_cdist_656ba16f52f6032d(C.swig_type_1006(_swig_i_0), *(*C.swig_type_1007)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1008(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_begin_cdist_656ba16f52f6032d(C.swig_type_1001(_swig_i_0), *(*C.swig_type_1002)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1003(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12759,7 +12601,7 @@ func Dist_rpc_client_methods(arg1 int64, arg2 Dist_rpc_call_options, arg3 *int64
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(C.swig_type_1010(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(C.swig_type_1005(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12775,7 +12617,7 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_remote_value_get_cdist_656ba16f52f6032d(C.swig_type_1012(_swig_i_0), C.swig_type_1013(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_remote_value_get_cdist_656ba16f52f6032d(C.swig_type_1007(_swig_i_0), C.swig_type_1008(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12789,25 +12631,25 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 func Dist_remote_value_ready(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(C.swig_type_1014(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(C.swig_type_1009(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_cancel(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(C.swig_type_1015(_swig_i_0))
+	C._wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(C.swig_type_1010(_swig_i_0))
 }
 
 func Dist_remote_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(C.swig_type_1017(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(C.swig_type_1012(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_release_cdist_656ba16f52f6032d(C.swig_type_1018(_swig_i_0))
+	C._wrap_dist_remote_value_release_cdist_656ba16f52f6032d(C.swig_type_1013(_swig_i_0))
 }
 
 type SwigcptrDist_server_options uintptr
@@ -12835,7 +12677,7 @@ func (arg1 SwigcptrDist_server_options) GetNum_threads() (_swig_ret int) {
 func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1019)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1014)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12854,7 +12696,7 @@ func (arg1 SwigcptrDist_server_options) GetBind_address() (_swig_ret string) {
 func (arg1 SwigcptrDist_server_options) SetStart_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1021(_swig_i_1))
+	C._wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1016(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) {
@@ -12867,7 +12709,7 @@ func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) 
 func (arg1 SwigcptrDist_server_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1023(_swig_i_1))
+	C._wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1018(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -12914,7 +12756,7 @@ func Dist_server_create(arg1 int64, arg2 string, arg3 int, arg4 Dist_server_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_server_create_cdist_656ba16f52f6032d(C.swig_type_1026(_swig_i_0), *(*C.swig_type_1027)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_server_create_cdist_656ba16f52f6032d(C.swig_type_1021(_swig_i_0), *(*C.swig_type_1022)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12948,7 +12790,7 @@ func Dist_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_cdist_656ba16f52f6032d(C.swig_type_1030(_swig_i_0), *(*C.swig_type_1031)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1032(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_cdist_656ba16f52f6032d(C.swig_type_1025(_swig_i_0), *(*C.swig_type_1026)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1027(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12967,7 +12809,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_update_cdist_656ba16f52f6032d(C.swig_type_1034(_swig_i_0), *(*C.swig_type_1035)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1036(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_update_cdist_656ba16f52f6032d(C.swig_type_1029(_swig_i_0), *(*C.swig_type_1030)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1031(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12984,7 +12826,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 func Dist_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_start_cdist_656ba16f52f6032d(C.swig_type_1038(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_start_cdist_656ba16f52f6032d(C.swig_type_1033(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12998,7 +12840,7 @@ func Dist_server_start(arg1 int64) (_swig_ret error) {
 func Dist_server_target(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_target_cdist_656ba16f52f6032d(C.swig_type_1040(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_target_cdist_656ba16f52f6032d(C.swig_type_1035(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13010,7 +12852,7 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_join_cdist_656ba16f52f6032d(C.swig_type_1042(_swig_i_0), C.swig_type_1043(_swig_i_1), C.swig_type_1044(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_join_cdist_656ba16f52f6032d(C.swig_type_1037(_swig_i_0), C.swig_type_1038(_swig_i_1), C.swig_type_1039(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13023,13 +12865,13 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_server_stop(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_stop_cdist_656ba16f52f6032d(C.swig_type_1045(_swig_i_0))
+	C._wrap_dist_server_stop_cdist_656ba16f52f6032d(C.swig_type_1040(_swig_i_0))
 }
 
 func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_destroy_cdist_656ba16f52f6032d(C.swig_type_1047(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_destroy_cdist_656ba16f52f6032d(C.swig_type_1042(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13043,7 +12885,7 @@ func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 func Dist_closure_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_closure_name_cdist_656ba16f52f6032d(C.swig_type_1049(_swig_i_0))
+	swig_r_p := C._wrap_dist_closure_name_cdist_656ba16f52f6032d(C.swig_type_1044(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13053,21 +12895,21 @@ func Dist_closure_name(arg1 int64) (_swig_ret string) {
 func Dist_closure_id(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_id_cdist_656ba16f52f6032d(C.swig_type_1051(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_id_cdist_656ba16f52f6032d(C.swig_type_1046(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_worker(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_closure_worker_cdist_656ba16f52f6032d(C.swig_type_1052(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_closure_worker_cdist_656ba16f52f6032d(C.swig_type_1047(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_cancel(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_656ba16f52f6032d(C.swig_type_1054(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_656ba16f52f6032d(C.swig_type_1049(_swig_i_0)))
 	return swig_r
 }
 
@@ -13080,7 +12922,7 @@ func Dist_closure_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_cdist_656ba16f52f6032d(C.swig_type_1056(_swig_i_0), *(*C.swig_type_1057)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1058(_swig_i_2), *(*C.swig_type_1059)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_closure_read_cdist_656ba16f52f6032d(C.swig_type_1051(_swig_i_0), *(*C.swig_type_1052)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1053(_swig_i_2), *(*C.swig_type_1054)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -13103,7 +12945,7 @@ func Dist_closure_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(C.swig_type_1061(_swig_i_0), *(*C.swig_type_1062)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1063(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(C.swig_type_1056(_swig_i_0), *(*C.swig_type_1057)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1058(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13123,7 +12965,7 @@ func Dist_closure_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_assign_cdist_656ba16f52f6032d(C.swig_type_1065(_swig_i_0), *(*C.swig_type_1066)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1067(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_assign_cdist_656ba16f52f6032d(C.swig_type_1060(_swig_i_0), *(*C.swig_type_1061)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1062(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13143,7 +12985,7 @@ func Dist_closure_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_scatter_cdist_656ba16f52f6032d(C.swig_type_1069(_swig_i_0), *(*C.swig_type_1070)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1071(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_scatter_cdist_656ba16f52f6032d(C.swig_type_1064(_swig_i_0), *(*C.swig_type_1065)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1066(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13167,7 +13009,7 @@ func Dist_closure_update(arg1 int64, arg2 string, arg3 []string, arg4 int64, arg
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_closure_update_cdist_656ba16f52f6032d(C.swig_type_1073(_swig_i_0), *(*C.swig_type_1074)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1075)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1076(_swig_i_3), C.swig_type_1077(_swig_i_4))
+	swig_r_p := C._wrap_dist_closure_update_cdist_656ba16f52f6032d(C.swig_type_1068(_swig_i_0), *(*C.swig_type_1069)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1070)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1071(_swig_i_3), C.swig_type_1072(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13189,7 +13031,7 @@ func Dist_closure_per_worker(arg1 int64, arg2 string, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(C.swig_type_1079(_swig_i_0), *(*C.swig_type_1080)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(C.swig_type_1074(_swig_i_0), *(*C.swig_type_1075)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13254,7 +13096,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetMax_losses() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1081(_swig_i_1))
+	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1076(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
@@ -13267,7 +13109,7 @@ func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1083(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1078(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetMax_message_bytes() (_swig_ret int64) {
@@ -13291,7 +13133,7 @@ func DeleteDist_coordinator_options(arg1 Dist_coordinator_options) {
 func (arg1 SwigcptrDist_coordinator_options) Set_partitioner(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1085(_swig_i_1))
+	C._wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1080(_swig_i_1))
 }
 
 type Dist_coordinator_options interface {
@@ -13315,7 +13157,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_create_cdist_656ba16f52f6032d(C.swig_type_1087(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_create_cdist_656ba16f52f6032d(C.swig_type_1082(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13328,7 +13170,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 
 func Dist_coordinator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(C.swig_type_1088(_swig_i_0))
+	C._wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(C.swig_type_1083(_swig_i_0))
 }
 
 type SwigcptrDist_ps_variable_options uintptr
@@ -13356,7 +13198,7 @@ func (arg1 SwigcptrDist_ps_variable_options) GetMax_staleness() (_swig_ret int) 
 func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1089)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1084)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13387,7 +13229,7 @@ func (arg1 SwigcptrDist_ps_variable_options) Set_partitions(arg2 []int64, arg3 i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1091)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1092(_swig_i_2))
+	C._wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1086)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1087(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13409,7 +13251,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(C.swig_type_1094(_swig_i_0), *(*C.swig_type_1095)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1096)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(C.swig_type_1089(_swig_i_0), *(*C.swig_type_1090)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1091)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13429,7 +13271,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 func Dist_coordinator_num_variables(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(C.swig_type_1098(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(C.swig_type_1093(_swig_i_0)))
 	return swig_r
 }
 
@@ -13437,7 +13279,7 @@ func Dist_coordinator_variable_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(C.swig_type_1100(_swig_i_0), C.swig_type_1101(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(C.swig_type_1095(_swig_i_0), C.swig_type_1096(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13450,7 +13292,7 @@ func Dist_coordinator_variable_spec(arg1 int64, arg2 string, arg3 []int64, arg4 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(C.swig_type_1103(_swig_i_0), *(*C.swig_type_1104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1105)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(C.swig_type_1098(_swig_i_0), *(*C.swig_type_1099)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1100)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13475,7 +13317,7 @@ func Dist_coordinator_variable_part(arg1 int64, arg2 string, arg3 int64, arg4 *s
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(C.swig_type_1107(_swig_i_0), *(*C.swig_type_1108)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1109(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(C.swig_type_1102(_swig_i_0), *(*C.swig_type_1103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1104(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -13503,7 +13345,7 @@ func Dist_coordinator_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_cdist_656ba16f52f6032d(C.swig_type_1111(_swig_i_0), *(*C.swig_type_1112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1113(_swig_i_2), *(*C.swig_type_1114)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_coordinator_read_cdist_656ba16f52f6032d(C.swig_type_1106(_swig_i_0), *(*C.swig_type_1107)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1108(_swig_i_2), *(*C.swig_type_1109)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -13526,7 +13368,7 @@ func Dist_coordinator_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(C.swig_type_1116(_swig_i_0), *(*C.swig_type_1117)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1118(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(C.swig_type_1111(_swig_i_0), *(*C.swig_type_1112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1113(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13546,7 +13388,7 @@ func Dist_coordinator_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(C.swig_type_1120(_swig_i_0), *(*C.swig_type_1121)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1122(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(C.swig_type_1115(_swig_i_0), *(*C.swig_type_1116)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1117(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13566,7 +13408,7 @@ func Dist_coordinator_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(C.swig_type_1124(_swig_i_0), *(*C.swig_type_1125)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1126(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(C.swig_type_1119(_swig_i_0), *(*C.swig_type_1120)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1121(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13590,7 +13432,7 @@ func Dist_coordinator_update(arg1 int64, arg2 string, arg3 []string, arg4 int64,
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_update_cdist_656ba16f52f6032d(C.swig_type_1128(_swig_i_0), *(*C.swig_type_1129)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1130)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1131(_swig_i_3), C.swig_type_1132(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_update_cdist_656ba16f52f6032d(C.swig_type_1123(_swig_i_0), *(*C.swig_type_1124)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1126(_swig_i_3), C.swig_type_1127(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13611,7 +13453,7 @@ func Dist_coordinator_save(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_save_cdist_656ba16f52f6032d(C.swig_type_1134(_swig_i_0), *(*C.swig_type_1135)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_coordinator_save_cdist_656ba16f52f6032d(C.swig_type_1129(_swig_i_0), *(*C.swig_type_1130)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13630,7 +13472,7 @@ func Dist_coordinator_restore(arg1 int64, arg2 string, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(C.swig_type_1137(_swig_i_0), *(*C.swig_type_1138)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(C.swig_type_1132(_swig_i_0), *(*C.swig_type_1133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13656,7 +13498,7 @@ func (p SwigcptrDist_schedule_options) SwigIsDist_schedule_options() {
 func (arg1 SwigcptrDist_schedule_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1139(_swig_i_1))
+	C._wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1134(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
@@ -13669,7 +13511,7 @@ func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_schedule_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1141(_swig_i_1))
+	C._wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1136(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetCancel() (_swig_ret int64) {
@@ -13706,7 +13548,7 @@ func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_sc
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(C.swig_type_1144(_swig_i_0), *(*C.swig_type_1145)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1146(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(C.swig_type_1139(_swig_i_0), *(*C.swig_type_1140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1141(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13725,7 +13567,7 @@ func Dist_coordinator_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_join_cdist_656ba16f52f6032d(C.swig_type_1148(_swig_i_0), C.swig_type_1149(_swig_i_1), C.swig_type_1150(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_join_cdist_656ba16f52f6032d(C.swig_type_1143(_swig_i_0), C.swig_type_1144(_swig_i_1), C.swig_type_1145(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13740,7 +13582,7 @@ func Dist_coordinator_done(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_done_cdist_656ba16f52f6032d(C.swig_type_1152(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_done_cdist_656ba16f52f6032d(C.swig_type_1147(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13757,7 +13599,7 @@ func Dist_coordinator_create_per_worker(arg1 int64, arg2 string, arg3 string, ar
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(C.swig_type_1154(_swig_i_0), *(*C.swig_type_1155)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1156)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1157(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(C.swig_type_1149(_swig_i_0), *(*C.swig_type_1150)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1151)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1152(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13825,7 +13667,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetWorkers_up() (_swig_ret int) {
 func (arg1 SwigcptrDist_coordinator_stats) SetQueued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1158(_swig_i_1))
+	C._wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1153(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
@@ -13838,7 +13680,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetIn_flight(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1160(_swig_i_1))
+	C._wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1155(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
@@ -13851,7 +13693,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetScheduled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1162(_swig_i_1))
+	C._wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1157(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
@@ -13864,7 +13706,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCompleted(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1164(_swig_i_1))
+	C._wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1159(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
@@ -13877,7 +13719,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetFailed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1166(_swig_i_1))
+	C._wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1161(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
@@ -13890,7 +13732,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetCancelled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1168(_swig_i_1))
+	C._wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1163(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
@@ -13903,7 +13745,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetLosses(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1170(_swig_i_1))
+	C._wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1165(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
@@ -13916,7 +13758,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetMark(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1172(_swig_i_1))
+	C._wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1167(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
@@ -13929,7 +13771,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_sent(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1174(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1169(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
@@ -13942,7 +13784,7 @@ func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_received(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1176(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1171(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_received() (_swig_ret uint64) {
@@ -13998,7 +13840,7 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_coordinator_query_cdist_656ba16f52f6032d(C.swig_type_1179(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_query_cdist_656ba16f52f6032d(C.swig_type_1174(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14043,7 +13885,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_656ba16f52f6032d(*(*C.swig_type_1181)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1182(_swig_i_1), *(*C.swig_type_1183)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_656ba16f52f6032d(*(*C.swig_type_1176)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1177(_swig_i_1), *(*C.swig_type_1178)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -14062,7 +13904,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_656ba16f52f6032d(C.swig_type_1184(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_656ba16f52f6032d(C.swig_type_1179(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -14074,7 +13916,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(C.swig_type_1186(_swig_i_0), *(*C.swig_type_1187)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1188)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1189(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(C.swig_type_1181(_swig_i_0), *(*C.swig_type_1182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1183)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1184(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14093,7 +13935,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(C.swig_type_1190(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(C.swig_type_1185(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
@@ -14114,28 +13956,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(C.swig_type_1192(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(C.swig_type_1187(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(C.swig_type_1193(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(C.swig_type_1188(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(C.swig_type_1194(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(C.swig_type_1189(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(C.swig_type_1196(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(C.swig_type_1191(_swig_i_0)))
 	return swig_r
 }
 
@@ -14144,7 +13986,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_656ba16f52f6032d(C.swig_type_1198(_swig_i_0), *(*C.swig_type_1199)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_656ba16f52f6032d(C.swig_type_1193(_swig_i_0), *(*C.swig_type_1194)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14163,7 +14005,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_656ba16f52f6032d(C.swig_type_1201(_swig_i_0), *(*C.swig_type_1202)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_656ba16f52f6032d(C.swig_type_1196(_swig_i_0), *(*C.swig_type_1197)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14182,7 +14024,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(C.swig_type_1204(_swig_i_0), *(*C.swig_type_1205)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(C.swig_type_1199(_swig_i_0), *(*C.swig_type_1200)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14203,7 +14045,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(C.swig_type_1207(_swig_i_0), *(*C.swig_type_1208)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1210)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1211(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(C.swig_type_1202(_swig_i_0), *(*C.swig_type_1203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1205)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1206(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14230,7 +14072,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(C.swig_type_1213(_swig_i_0), *(*C.swig_type_1214)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1215)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1216)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1217(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(C.swig_type_1208(_swig_i_0), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1211)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1212(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14258,7 +14100,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(C.swig_type_1219(_swig_i_0), *(*C.swig_type_1220)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1221(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(C.swig_type_1214(_swig_i_0), *(*C.swig_type_1215)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1216(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14276,7 +14118,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(C.swig_type_1223(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(C.swig_type_1218(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14290,21 +14132,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(C.swig_type_1225(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(C.swig_type_1220(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(C.swig_type_1226(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(C.swig_type_1221(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1227(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1222(_swig_i_0)))
 	return swig_r
 }
 
@@ -14314,7 +14156,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(C.swig_type_1229(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(C.swig_type_1224(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14333,7 +14175,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(C.swig_type_1231(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1234(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(C.swig_type_1226(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1227)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1228)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1229(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14358,7 +14200,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(C.swig_type_1236(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1237)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1238)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1239(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(C.swig_type_1231(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1234(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14464,7 +14306,7 @@ func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1240)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1241(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1235)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1236(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14474,7 +14316,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1242)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1243(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1238(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14557,7 +14399,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(C.swig_type_1246(_swig_i_0), C.swig_type_1247(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(C.swig_type_1241(_swig_i_0), C.swig_type_1242(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14573,7 +14415,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1249(_swig_i_0), C.swig_type_1250(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1244(_swig_i_0), C.swig_type_1245(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14587,14 +14429,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1251(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1246(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(C.swig_type_1253(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(C.swig_type_1248(_swig_i_0)))
 	return swig_r
 }
 
@@ -14602,7 +14444,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_656ba16f52f6032d(C.swig_type_1255(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_656ba16f52f6032d(C.swig_type_1250(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14625,7 +14467,7 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1256(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1251(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
@@ -14638,7 +14480,7 @@ func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1258(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1253(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
@@ -14683,7 +14525,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_656ba16f52f6032d(C.swig_type_1261(_swig_i_0), C.swig_type_1262(_swig_i_1), C.swig_type_1263(_swig_i_2), C.swig_type_1264(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_656ba16f52f6032d(C.swig_type_1256(_swig_i_0), C.swig_type_1257(_swig_i_1), C.swig_type_1258(_swig_i_2), C.swig_type_1259(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14697,7 +14539,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_656ba16f52f6032d(C.swig_type_1265(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_656ba16f52f6032d(C.swig_type_1260(_swig_i_0)))
 	return swig_r
 }
 
@@ -14707,7 +14549,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_656ba16f52f6032d(C.swig_type_1267(_swig_i_0), *(*C.swig_type_1268)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_656ba16f52f6032d(C.swig_type_1262(_swig_i_0), *(*C.swig_type_1263)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14726,7 +14568,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_656ba16f52f6032d(C.swig_type_1270(_swig_i_0), *(*C.swig_type_1271)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_656ba16f52f6032d(C.swig_type_1265(_swig_i_0), *(*C.swig_type_1266)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14777,7 +14619,7 @@ func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1273(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1268(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14787,7 +14629,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1274)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1275(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1269)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1270(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14797,7 +14639,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1276)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1277(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1271)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1272(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14807,7 +14649,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1278)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1279(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1273)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1274(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14831,7 +14673,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_656ba16f52f6032d(C.swig_type_1281(_swig_i_0), *(*C.swig_type_1282)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1283)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_656ba16f52f6032d(C.swig_type_1276(_swig_i_0), *(*C.swig_type_1277)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1278)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14856,7 +14698,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_656ba16f52f6032d(C.swig_type_1285(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1286)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1287)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_656ba16f52f6032d(C.swig_type_1280(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1282)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14895,7 +14737,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_1289)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_1284)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14906,7 +14748,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_1290)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_1285)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14918,7 +14760,7 @@ func Rpc_arguments(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_rpc_arguments_cdist_656ba16f52f6032d(*(*C.swig_type_1292)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1293(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_rpc_arguments_cdist_656ba16f52f6032d(*(*C.swig_type_1287)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1288(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -14955,7 +14797,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1296(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1291(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14970,7 +14812,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1298(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1293(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14985,7 +14827,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1300(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1295(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15000,7 +14842,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1302(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15015,7 +14857,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1304(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1299(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15030,7 +14872,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1306(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1301(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15045,7 +14887,7 @@ func (arg1 SwigcptrText) Write_coordinator_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1308(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1303(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15060,7 +14902,7 @@ func (arg1 SwigcptrText) Write_server_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_server_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_server_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1305(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15076,7 +14918,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1312(_swig_i_1), *(*C.swig_type_1313)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1307(_swig_i_1), *(*C.swig_type_1308)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -15094,7 +14936,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1315(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15109,7 +14951,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1317)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1312)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -15164,7 +15006,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1319(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1314(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15186,7 +15028,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1321(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1316(_swig_i_1)))
 	return swig_r
 }
 
@@ -15194,7 +15036,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1322(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1317(_swig_i_1)))
 	return swig_r
 }
 
@@ -15202,7 +15044,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1318(_swig_i_1)))
 	return swig_r
 }
 
@@ -15210,7 +15052,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1324(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1319(_swig_i_1)))
 	return swig_r
 }
 
@@ -15218,7 +15060,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1326(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1321(_swig_i_1)))
 	return swig_r
 }
 
@@ -15226,7 +15068,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1328(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1)))
 	return swig_r
 }
 
@@ -15234,7 +15076,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1330(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1325(_swig_i_1)))
 	return swig_r
 }
 
@@ -15242,7 +15084,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1332(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1327(_swig_i_1)))
 	return swig_r
 }
 
@@ -15250,7 +15092,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1334(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1329(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -15304,38 +15146,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1337(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1332(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1338(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1333(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1339(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1334(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1340(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1335(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1341(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1336(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1342(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1337(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -15344,7 +15186,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1344(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1339(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15361,7 +15203,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1346(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1341(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15406,7 +15248,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1349(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1350)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1344(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1345)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15424,7 +15266,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1352(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1347(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15470,7 +15312,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_656ba16f52f6032d(*(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1355(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_656ba16f52f6032d(*(*C.swig_type_1349)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1350(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -15492,7 +15334,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1357(_swig_i_0), C.swig_type_1358(_swig_i_1), *(*C.swig_type_1359)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1360(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1352(_swig_i_0), C.swig_type_1353(_swig_i_1), *(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1355(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -15510,7 +15352,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_656ba16f52f6032d(C.swig_type_1361(_swig_i_0), C.swig_type_1362(_swig_i_1), *(*C.swig_type_1363)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_656ba16f52f6032d(C.swig_type_1356(_swig_i_0), C.swig_type_1357(_swig_i_1), *(*C.swig_type_1358)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -15520,7 +15362,7 @@ func Set_number_at(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_set_number_at_cdist_656ba16f52f6032d(C.swig_type_1364(_swig_i_0), C.swig_type_1365(_swig_i_1), C.swig_type_1366(_swig_i_2))
+	C._wrap_set_number_at_cdist_656ba16f52f6032d(C.swig_type_1359(_swig_i_0), C.swig_type_1360(_swig_i_1), C.swig_type_1361(_swig_i_2))
 }
 
 type SwigcptrDestinations uintptr
@@ -15537,7 +15379,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1367(_swig_i_1), C.swig_type_1368(_swig_i_2), *(*C.swig_type_1369)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1362(_swig_i_1), C.swig_type_1363(_swig_i_2), *(*C.swig_type_1364)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -15577,7 +15419,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_656ba16f52f6032d(C.swig_type_1371(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1372)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1373(_swig_i_4), *(*C.swig_type_1374)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1375(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_656ba16f52f6032d(C.swig_type_1366(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1367)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1368(_swig_i_4), *(*C.swig_type_1369)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1370(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15603,7 +15445,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_656ba16f52f6032d(C.swig_type_1377(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1378)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1379(_swig_i_4), *(*C.swig_type_1380)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1381(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_656ba16f52f6032d(C.swig_type_1372(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1373)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1374(_swig_i_4), *(*C.swig_type_1375)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1376(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15625,7 +15467,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_656ba16f52f6032d(C.swig_type_1383(_swig_i_0), C.swig_type_1384(_swig_i_1), C.swig_type_1385(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_656ba16f52f6032d(C.swig_type_1378(_swig_i_0), C.swig_type_1379(_swig_i_1), C.swig_type_1380(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15641,7 +15483,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_656ba16f52f6032d(C.swig_type_1387(_swig_i_0), *(*C.swig_type_1388)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1389(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_656ba16f52f6032d(C.swig_type_1382(_swig_i_0), *(*C.swig_type_1383)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1384(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

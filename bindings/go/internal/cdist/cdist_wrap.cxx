@@ -3472,42 +3472,6 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_656ba16f52f6032d() {
-  dist_communication result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COMMUNICATION_AUTO;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_656ba16f52f6032d() {
-  dist_communication result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COMMUNICATION_RING;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_656ba16f52f6032d() {
-  dist_communication result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_COMMUNICATION_NCCL;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 intgo _wrap_DIST_INPUT_PER_WORKER_cdist_656ba16f52f6032d() {
   dist_input_mode result;
   intgo _swig_go_result;
@@ -3832,30 +3796,6 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_656ba16f52f6032d() {
-  dist_cross_device_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_HIERARCHICAL_COPY;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_656ba16f52f6032d() {
-  dist_cross_device_kind result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_NCCL;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
@@ -4102,18 +4042,6 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_656ba16f52f6032d() {
   
   
   result = DIST_ENUM_AGGREGATION;
-  
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_656ba16f52f6032d() {
-  dist_enum_domain result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_ENUM_COMMUNICATION;
   
   _swig_go_result = result; 
   return _swig_go_result;
@@ -10711,31 +10639,6 @@ intgo _wrap_dist_group_rank_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  dist_communication arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (dist_communication)_swig_go_1; 
-  
-  if (arg1) (arg1)->implementation = arg2;
-  
-}
-
-
-intgo _wrap_dist_communication_options_implementation_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  dist_communication result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (dist_communication) ((arg1)->implementation);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_communication_options_bytes_per_pack_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t arg2 ;
@@ -10781,31 +10684,6 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_656ba16f52f6032d
   arg1 = *(dist_communication_options **)&_swig_go_0; 
   
   result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_has_timeout_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->has_timeout = arg2;
-  
-}
-
-
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_timeout);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -11044,32 +10922,6 @@ _gostring_ _wrap_dist_reduce_apply_cdist_656ba16f52f6032d(long long _swig_go_0, 
     const std::string record = dist_swig_error(result);
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_communication_options_describe_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  char *arg2 = (char *) 0 ;
-  size_t arg3 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (char *)_swig_go_1.array; 
-  arg3 = (size_t)_swig_go_2; 
-  
-  result = (dist_status)dist_communication_options_describe((dist_communication_options const *)arg1,arg2,SWIG_STD_MOVE(arg3));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
   
   return _swig_go_result;
 }
@@ -12953,31 +12805,6 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
-  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_variable_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->trainable = arg2;
-  
-}
-
-
-intgo _wrap_dist_variable_options_trainable_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
-  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_variable_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->trainable);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 dist_variable_options *_wrap_new_dist_variable_options_cdist_656ba16f52f6032d() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
@@ -13297,19 +13124,6 @@ intgo _wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(long long _swig_go_
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_aggregation)dist_variable_aggregation((dist_variable const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_variable_trainable_cdist_656ba16f52f6032d(long long _swig_go_0) {
-  dist_variable *arg1 = (dist_variable *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_variable_trainable((dist_variable const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -15457,31 +15271,6 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_656ba16f52f6032d(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_packs = arg2;
-  
-}
-
-
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_packs);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -15639,19 +15428,6 @@ intgo _wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(long long _swig_go_
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
   
   result = (dist_cross_device_kind)dist_cross_device_kind_of((dist_cross_device const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_cross_device_num_packs_cdist_656ba16f52f6032d(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_cross_device_num_packs((dist_cross_device const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
@@ -15,6 +16,8 @@ from ._missing import Refusing
 from ._options import CommunicationOptions, ReduceOp, native_op
 from ._tensor import tensor_of
 from ._values import DistributedValues, PerReplica
+
+_log = logging.getLogger("libdist.tf")
 
 
 def _of_a_program(method: Any, name: str) -> bool:
@@ -151,20 +154,17 @@ class ReductionToOneDevice(CrossDeviceOps):
 class NcclAllReduce(CrossDeviceOps):
     """Reduces everywhere; by its name with NCCL, here with the same bits as all others."""
 
-    _kind = libdist.CrossDeviceKind.NCCL
-
     def __init__(self, num_packs: int = 1) -> None:
         super().__init__()
         if num_packs < 0:
             raise ValueError(f"NCCL all-reduce requires num_packs >= 0, but {num_packs} is specified")
         self.num_packs = num_packs
         """In how many packs values travel; of no consequence here."""
+        _log.warning("%s has no effect: libdist has one implementation, for CPUs", type(self).__name__)
 
     def _make(self) -> libdist.CrossDevice:
-        return libdist.CrossDevice(self._kind, num_packs=self.num_packs)
+        return libdist.CrossDevice()
 
 
 class HierarchicalCopyAllReduce(NcclAllReduce):
     """Reduces everywhere, by its name along a hierarchy of devices."""
-
-    _kind = libdist.CrossDeviceKind.HIERARCHICAL_COPY

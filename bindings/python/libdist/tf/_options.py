@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import math
 from dataclasses import dataclass
 from typing import Any, Optional, TypeVar, Union
 
@@ -82,7 +83,7 @@ class CommunicationImplementation(enum.Enum):
 
 
 class CommunicationOptions:
-    """How collectives are to be done."""
+    """How collectives are to be done. libdist has one implementation of them."""
 
     def __init__(
         self,
@@ -99,25 +100,30 @@ class CommunicationOptions:
         self.implementation = CommunicationImplementation(
             implementation.upper() if isinstance(implementation, str) else implementation
         )
-        """Which one is wanted."""
+        """Which one is wanted; without an effect."""
+        if self.implementation is not CommunicationImplementation.AUTO:
+            _log.warning("CommunicationImplementation.%s has no effect: libdist has its own", self.implementation.name)
+
+    def _timeout(self) -> Optional[float]:
+        """For libdist: in TensorFlow, 0 and negative numbers are no limit."""
+        return self.timeout_seconds if self.timeout_seconds is None or self.timeout_seconds > 0 else math.inf
 
     def _collective_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
         if self.bytes_per_pack:
             options["bytes_per_pack"] = self.bytes_per_pack
         if self.timeout_seconds is not None:
-            options["timeout"] = self.timeout_seconds
+            options["timeout"] = self._timeout()
         return options
 
     def _communication_options(self) -> libdist.CommunicationOptions:
-        return libdist.CommunicationOptions(
-            implementation=libdist.Communication[self.implementation.name],
-            bytes_per_pack=self.bytes_per_pack,
-            timeout=self.timeout_seconds,
-        )
+        return libdist.CommunicationOptions(bytes_per_pack=self.bytes_per_pack, timeout=self._timeout())
 
     def __repr__(self) -> str:
-        return self._communication_options().describe()
+        return (
+            f"Options(bytes_per_pack={self.bytes_per_pack},timeout_seconds={self.timeout_seconds}, "
+            f"implementation={self.implementation})"
+        )
 
 
 class CollectiveHints(CommunicationOptions):

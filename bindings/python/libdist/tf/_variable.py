@@ -83,20 +83,28 @@ class Variable(Assignable, metaclass=_VariableType):
             raise ValueError("The `constraint` argument must be None or a callable.")
         options = {
             "name": name or "Variable",
-            "trainable": trainable,
             "synchronization": native_synchronization(synchronization),
             "aggregation": native_aggregation(aggregation),
         }
         array = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
         if shape is not None:
             _check_shape(tuple(array.shape), shape)
-        self._begin(libdist.get_strategy(), plain(array), options, constraint)
+        self._begin(libdist.get_strategy(), plain(array), options, constraint, trainable)
 
-    def _begin(self, strategy: libdist.Strategy, array: Any, options: dict[str, Any], constraint: Any) -> None:
+    def _begin(
+        self,
+        strategy: libdist.Strategy,
+        array: Any,
+        options: dict[str, Any],
+        constraint: Any,
+        trainable: Optional[bool],
+    ) -> None:
         self._owner = strategy
         self._dtype = array.dtype
         self._shape = TensorShape(array.shape)
         self._constraint = constraint
+        on_read = options["synchronization"] == libdist.Synchronization.ON_READ
+        self._trainable = not on_read if trainable is None else bool(trainable)
         # Outside of scopes a variable is any program's: strategies may use it as TensorFlow's plain ones.
         self._plain = strategy.kind == libdist.StrategyKind.DEFAULT
         self._native = strategy.variable(array, **options)
@@ -111,6 +119,7 @@ class Variable(Assignable, metaclass=_VariableType):
             first = native.component()
             face._owner, face._native, face._plain = native._strategy, native, False
             face._dtype, face._shape, face._constraint = first.dtype, TensorShape(first.shape), None
+            face._trainable = native.synchronization != libdist.Synchronization.ON_READ
             _faces[id(native)] = face
         return face
 
@@ -120,11 +129,10 @@ class Variable(Assignable, metaclass=_VariableType):
         native = self._native
         options = {
             "name": native.name,
-            "trainable": native.trainable,
             "synchronization": native.synchronization,
             "aggregation": native.aggregation,
         }
-        twin._begin(self._owner, native.component(), options, self._constraint)
+        twin._begin(self._owner, native.component(), options, self._constraint, self._trainable)
         for copy in range(1, native.num_copies):
             twin._native._copy(copy)[...] = native._copy(copy)
         memo[id(self)] = twin
@@ -153,7 +161,7 @@ class Variable(Assignable, metaclass=_VariableType):
     @property
     def trainable(self) -> bool:
         """Whether it is for training to change."""
-        return self._native.trainable
+        return self._trainable
 
     @property
     def constraint(self) -> Optional[Callable[[Any], Any]]:

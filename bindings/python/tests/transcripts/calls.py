@@ -6,6 +6,7 @@ An answer is a dict of fields, or one thing for the field `out`.
 
 import libdist
 from libdist import CommunicationOptions, CrossDevice, InputContext, Strategy, Value
+from libdist._options import nanoseconds
 
 from clusters import CALLS as CLUSTERS
 from given import Answers, NotInPython
@@ -36,7 +37,6 @@ def cross_device_create(g):
     accumulate = g.player.function("accumulate") if g.has("options.accumulate") else None
     return CrossDevice(
         g.number("options.kind"),
-        num_packs=g.number("options.num_packs"),
         reduce_to_device=g.text("options.reduce_to_device"),
         accumulate=accumulate,
     )
@@ -77,8 +77,6 @@ def initial(g):
 
 def variable_options(g):
     options = g.options("aggregation", "synchronization")
-    if "options.trainable" in g.fields:
-        options["trainable"] = g.number("options.trainable") > 0
     if "options.name" in g.fields:
         options["name"] = g.text("options.name")
     return options
@@ -177,19 +175,14 @@ def iterator_next(g):
 
 
 def communication(g, prefix):
-    options = CommunicationOptions(
-        implementation=g.number(prefix + "implementation"), bytes_per_pack=g.number(prefix + "bytes_per_pack")
-    )
-    options.timeout_ns = g.number(prefix + "timeout_ns")
-    options.has_timeout = bool(g.number(prefix + "has_timeout"))
-    return options
+    timeout = g.number(prefix + "timeout_ns") * 1e-9
+    return CommunicationOptions(bytes_per_pack=g.number(prefix + "bytes_per_pack"), timeout=timeout or None)
 
 
 def merge_options(g):
     over = communication(g, "over.") if any(key.startswith("over.") for key in g.fields) else None
     merged = communication(g, "base.").merge(over)
-    names = ("implementation", "bytes_per_pack", "timeout_ns", "has_timeout")
-    return Answers({f"out.{name}": int(getattr(merged, name)) for name in names})
+    return Answers({"out.bytes_per_pack": merged.bytes_per_pack, "out.timeout_ns": nanoseconds(merged.timeout)})
 
 
 def query(g):
@@ -266,10 +259,9 @@ NAMES = {
     ),
     0x1906: (libdist.synchronization_name, libdist.synchronization_from_name),
     0x1907: (libdist.aggregation_name, libdist.aggregation_from_name),
-    0x1908: (libdist.communication_name, libdist.communication_from_name),
-    0x1909: (libdist.cross_device_name, libdist.cross_device_from_name),
-    0x190A: (libdist.input_mode_name, libdist.input_mode_from_name),
-    0x190B: (libdist.shard_policy_name, libdist.shard_policy_from_name),
+    0x1908: (libdist.cross_device_name, libdist.cross_device_from_name),
+    0x1909: (libdist.input_mode_name, libdist.input_mode_from_name),
+    0x190A: (libdist.shard_policy_name, libdist.shard_policy_from_name),
 }
 
 CALLS = {
@@ -277,11 +269,9 @@ CALLS = {
     "enum_from_name": lambda g: NAMES[g.number("domain")][1](g.text("name")),
     "reduce_op_from_aggregation": lambda g: libdist.reduce_op_from_aggregation(g.number("aggregation")),
     "communication_options_merge": merge_options,
-    "communication_options_describe": lambda g: communication(g, "options.").describe(),
     "cross_device_create": cross_device_create,
     "cross_device_destroy": close("cross_device"),
     "cross_device_kind_of": lambda g: g.needed("cross_device").kind,
-    "cross_device_num_packs": lambda g: g.needed("cross_device").num_packs,
     "cross_device_device": lambda g: g.needed("cross_device").device,
     "network_create": lambda g: libdist.Network(g.number("num_workers"), credit_bytes=g.number("options.credit_bytes")),
     "network_destroy": close("network"),
@@ -322,7 +312,6 @@ CALLS = {
     "variable_class": lambda g: g.needed("variable").class_name,
     "variable_synchronization": lambda g: g.needed("variable").synchronization,
     "variable_aggregation": lambda g: g.needed("variable").aggregation,
-    "variable_trainable": lambda g: g.needed("variable").trainable,
     "variable_num_copies": lambda g: g.needed("variable").num_copies,
     "variable_copy_name": lambda g: g.needed("variable").copy_name(g.number("copy")),
     "variable_device": lambda g: g.needed("variable").device(g.number("copy")),

@@ -16,17 +16,9 @@ public final class CrossDevice extends NativeObject {
         this.target = target;
     }
 
-    /**
-     * Creates operations of one of TensorFlow's kinds. {@code numPacks} is accepted for compatibility and has
-     * no effect.
-     */
-    public static CrossDevice create(CrossDeviceKind kind, int numPacks) {
-        return create(kind, numPacks, null, null, 0, null);
-    }
-
-    /** Creates operations of one of TensorFlow's kinds. */
+    /** Creates operations of a kind. */
     public static CrossDevice create(CrossDeviceKind kind) {
-        return create(kind, 0);
+        return create(kind, null, null, 0, null);
     }
 
     /**
@@ -46,16 +38,16 @@ public final class CrossDevice extends NativeObject {
      *         never split; 0 selects the dtype's size
      */
     public static CrossDevice reductionToOneDevice(String device, Reducer accumulate, long elementBytes) {
-        return create(CrossDeviceKind.REDUCTION_TO_ONE_DEVICE, 0, device, accumulate, elementBytes, null);
+        return create(CrossDeviceKind.REDUCTION_TO_ONE_DEVICE, device, accumulate, elementBytes, null);
     }
 
     /** Creates operations that call your own functions. */
     public static CrossDevice host(CrossDeviceFunctions functions) {
-        return create(CrossDeviceKind.HOST, 0, null, null, 0, Objects.requireNonNull(functions, "functions"));
+        return create(CrossDeviceKind.HOST, null, null, 0, Objects.requireNonNull(functions, "functions"));
     }
 
-    private static CrossDevice create(CrossDeviceKind kind, int numPacks, String device, Reducer accumulate,
-            long elementBytes, CrossDeviceFunctions functions) {
+    private static CrossDevice create(CrossDeviceKind kind, String device, Reducer accumulate, long elementBytes,
+            CrossDeviceFunctions functions) {
         Target target = accumulate != null ? CollectiveOptions.reducerTarget(accumulate, elementBytes)
                 : functions != null        ? CrossDeviceTarget.of(functions)
                                            : null;
@@ -64,7 +56,6 @@ public final class CrossDevice extends NativeObject {
         dist_cross_device_options options = new dist_cross_device_options();
         try {
             options.setKind(kind.code);
-            options.setNum_packs(numPacks);
             options.setReduce_to_device(Texts.orNull(device));
             if (accumulate != null) {
                 options.set_accumulate(token);
@@ -90,11 +81,6 @@ public final class CrossDevice extends NativeObject {
     /** Returns the kind. */
     public CrossDeviceKind kind() {
         return CrossDeviceKind.of(askInt(DistModule::dist_cross_device_kind_of));
-    }
-
-    /** Returns the number of packs with which the operations were created. */
-    public int numPacks() {
-        return askInt(DistModule::dist_cross_device_num_packs);
     }
 
     /** Returns the full name of the device with which the operations were created; null if there is none. */

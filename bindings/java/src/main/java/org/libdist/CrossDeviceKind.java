@@ -5,21 +5,14 @@ package org.libdist;
 
 import org.libdist.internal.DistModule;
 
-/**
- * The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). Only HOST can change
- * the bits.
- */
+/** The implementation that reduces values outside runs (TensorFlow: CrossDeviceOps). */
 public enum CrossDeviceKind {
     /** The strategy's own. */
     DEFAULT(0x1000),
     /** With an operator of the program's, where it gives one. */
     REDUCTION_TO_ONE_DEVICE(0x1001),
-    /** TensorFlow's name for what libdist does anyway. */
-    HIERARCHICAL_COPY(0x1002),
-    /** TensorFlow's name for what libdist does anyway. */
-    NCCL(0x1003),
     /** Functions of the program's. */
-    HOST(0x1005);
+    HOST(0x1002);
 
     final int code;
 
@@ -31,9 +24,7 @@ public enum CrossDeviceKind {
         return switch (code) {
             case 0x1000 -> DEFAULT;
             case 0x1001 -> REDUCTION_TO_ONE_DEVICE;
-            case 0x1002 -> HIERARCHICAL_COPY;
-            case 0x1003 -> NCCL;
-            case 0x1005 -> HOST;
+            case 0x1002 -> HOST;
             default -> throw new DistException(Status.INTERNAL, "CrossDeviceKind: libdist gave " + code);
         };
     }

@@ -21,7 +21,6 @@ final class EnumWords {
             Map.entry("SYNCHRONIZATION", "Synchronization"),
             Map.entry("AGGREGATION", "Aggregation"),
             Map.entry("ASSIGN", "Assign"),
-            Map.entry("COMMUNICATION", "Communication"),
             Map.entry("INPUT", "InputMode"),
             Map.entry("SHARD", "ShardPolicy"),
             Map.entry("DEVICE_ORDER", "DeviceOrder"),

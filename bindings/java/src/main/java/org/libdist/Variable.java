@@ -135,11 +135,6 @@ public final class Variable extends NativeObject {
         return Aggregation.of(askInt(DistModule::dist_variable_aggregation));
     }
 
-    /** Returns whether the variable is trainable. */
-    public boolean trainable() {
-        return askInt(DistModule::dist_variable_trainable) != 0;
-    }
-
     /** Returns the number of copies: one per replica, or one. */
     public int numCopies() {
         return askInt(DistModule::dist_variable_num_copies);

@@ -7,46 +7,34 @@ import org.libdist.internal.dist_variable_options;
 
 /** Options of a variable. Immutable: each method returns a new set of options. */
 public final class VariableOptions {
-    /**
-     * The default options: name "Variable", synchronization AUTO, aggregation NONE, and trainable unless it
-     * is synchronized on reading.
-     */
+    /** The default options: name "Variable", synchronization AUTO, aggregation NONE. */
     public static final VariableOptions DEFAULT =
-            new VariableOptions(null, Aggregation.NONE, Synchronization.AUTO, null);
+            new VariableOptions(null, Aggregation.NONE, Synchronization.AUTO);
 
     private final String name;
     private final Aggregation aggregation;
     private final Synchronization synchronization;
-    private final Boolean trainable;
 
-    private VariableOptions(String name, Aggregation aggregation, Synchronization synchronization,
-            Boolean trainable) {
+    private VariableOptions(String name, Aggregation aggregation, Synchronization synchronization) {
         this.name = name;
         this.aggregation = aggregation;
         this.synchronization = synchronization;
-        this.trainable = trainable;
     }
 
     /** Sets the name, for messages and checkpoints. */
     public VariableOptions name(String name) {
-        return new VariableOptions(name, aggregation, synchronization, trainable);
+        return new VariableOptions(name, aggregation, synchronization);
     }
 
     /** Sets how values that replicas assign are combined. */
     public VariableOptions aggregation(Aggregation aggregation) {
-        return new VariableOptions(name, Objects.requireNonNull(aggregation, "aggregation"), synchronization,
-                trainable);
+        return new VariableOptions(name, Objects.requireNonNull(aggregation, "aggregation"), synchronization);
     }
 
     /** Sets when the copies are combined. */
     public VariableOptions synchronization(Synchronization synchronization) {
-        return new VariableOptions(name, aggregation,
-                Objects.requireNonNull(synchronization, "synchronization"), trainable);
-    }
-
-    /** Sets whether the variable is trainable. */
-    public VariableOptions trainable(boolean trainable) {
-        return new VariableOptions(name, aggregation, synchronization, trainable);
+        return new VariableOptions(
+                name, aggregation, Objects.requireNonNull(synchronization, "synchronization"));
     }
 
     /** @param initial the token of a function; 0: none */
@@ -55,7 +43,6 @@ public final class VariableOptions {
         uses.defer(options::delete);
         options.setAggregation(aggregation.code);
         options.setSynchronization(synchronization.code);
-        options.setTrainable(trainable == null ? 0 : trainable ? 1 : -1);
         if (name != null) {
             options.setName(Texts.bytes(name, "name"));
         }

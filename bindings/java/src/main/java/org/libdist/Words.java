@@ -112,7 +112,7 @@ final class Words {
             Map.entry("device_assignment", "DeviceAssignment"), Map.entry("cross_device", "CrossDevice"),
             Map.entry("partition", "Partition"), Map.entry("cancel", "Cancel"), Map.entry("batch", "Batch"), Map.entry("batcher", "Batcher"), Map.entry("versions", "Versions"),
             Map.entry("reduce_op", "ReduceOp"), Map.entry("aggregation", "Aggregation"),
-            Map.entry("synchronization", "Synchronization"), Map.entry("communication", "Communication"),
+            Map.entry("synchronization", "Synchronization"), 
             Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
             Map.entry("input_context", "InputContext"), Map.entry("cluster", "ClusterSpec"),
             Map.entry("cluster_spec", "ClusterSpec"), Map.entry("cluster_resolver", "ClusterResolver"),

@@ -244,7 +244,7 @@ final class BadInputTest {
                 strategy, List.of(copyOf(new float[] {1, 2})), DatasetOptions.DEFAULT.globalBatchSize(2));
         BatchIterator pass = dataset.iterator();
         Metric metric = Metric.create(strategy, MetricKind.SUM, null);
-        CrossDevice crossDevice = CrossDevice.create(CrossDeviceKind.NCCL);
+        CrossDevice crossDevice = CrossDevice.create(CrossDeviceKind.DEFAULT);
         for (AutoCloseable each : List.of(value, variable, dataset, pass, metric, crossDevice)) {
             try {
                 each.close();

@@ -288,29 +288,28 @@ final class InputTest {
         equal("MEAN", ReduceOp.MEAN.tfName());
         equal(ReduceOp.SUM, ReduceOp.fromName("sum"));
         equal(ReduceOp.MEAN, ReduceOp.fromAggregation(Aggregation.MEAN));
-        equal(Communication.NCCL, Communication.fromName("nccl"));
-        equal(CrossDeviceKind.NCCL, CrossDeviceKind.fromName("nccl"));
+        equal(CrossDeviceKind.HOST, CrossDeviceKind.fromName("host"));
         equal(Synchronization.ON_READ, Synchronization.fromName("on_read"));
         equal(Aggregation.ONLY_FIRST_REPLICA, Aggregation.fromName("ONLY_FIRST_REPLICA"));
         equal(InputMode.PER_REPLICA, InputMode.fromName("per_replica"));
         equal(ShardPolicy.OFF, ShardPolicy.fromName("off"));
-        equal("RING", Communication.RING.tfName());
         equal("ON_WRITE", Synchronization.ON_WRITE.tfName());
         equal("SUM", Aggregation.SUM.tfName());
         equal("PER_WORKER", InputMode.PER_WORKER.tfName());
         equal("HINT", ShardPolicy.HINT.tfName());
-        equal("HIERARCHICAL_COPY", CrossDeviceKind.HIERARCHICAL_COPY.tfName());
+        equal("REDUCTION_TO_ONE_DEVICE", CrossDeviceKind.REDUCTION_TO_ONE_DEVICE.tfName());
         equal(Status.INVALID_ARGUMENT,
                 thrown(DistException.class, () -> ShardPolicy.fromName("all")).status());
         equal("/job:localhost/replica:0/task:0/device:CPU:1", Dist.canonicalDevice("CPU:1"));
         check(java.util.Arrays.equals(new long[] {2, 2, 1}, Dist.batchSizesForWorker(5, 3, 1, 0)));
         CommunicationOptions options =
-                CommunicationOptions.DEFAULT.implementation(Communication.RING)
+                CommunicationOptions.DEFAULT.timeout(Duration.ofSeconds(5))
                         .merge(CommunicationOptions.DEFAULT.bytesPerPack(8).timeout(Duration.ofSeconds(2)));
-        equal(Communication.RING, options.implementation());
         equal(8L, options.bytesPerPack());
         equal(Duration.ofSeconds(2), options.timeout().get());
-        check(options.describe().startsWith("Options(bytes_per_pack=8,timeout_seconds=2"), options);
+        equal("CommunicationOptions[bytesPerPack=8, timeout=PT2S]", options.toString());
+        check(options.merge(CommunicationOptions.DEFAULT.timeout(Duration.ofSeconds(-1))).timeout().get().isNegative(), options);
+        check(CommunicationOptions.DEFAULT.timeout(Duration.ZERO).merge(null).timeout().isEmpty(), options);
         thrown(DistException.class, () -> new InputContext(1, 0, 3).perReplicaBatchSize(4));
     }
 

@@ -145,7 +145,7 @@ final class NullsTest {
             objects.addAll(List.of(strategy, tensor, value, Variable.create(strategy, "w", tensor), dataset,
                     dataset.iterator(), dataset.iterator().position(), Group.create(strategy, 0), Halo.of(1),
                     Partition.replicate(1, new long[] {1}), Metric.create(strategy, MetricKind.SUM, "m"),
-                    CrossDevice.create(CrossDeviceKind.NCCL), topology,
+                    CrossDevice.create(CrossDeviceKind.DEFAULT), topology,
                     DeviceAssignment.createSingle(topology), spec, ClusterResolver.simple(spec),
                     ClusterResolverOptions.NONE, SlurmOptions.NONE, KubernetesOptions.NONE,
                     RendezvousOptions.NONE,

@@ -235,13 +235,12 @@ final class ValuesTest {
     private static void variables() {
         try (Strategy strategy = new Strategy(2)) {
             VariableOptions options =
-                    VariableOptions.DEFAULT.name("w").aggregation(Aggregation.SUM).trainable(false);
+                    VariableOptions.DEFAULT.name("w").aggregation(Aggregation.SUM);
             Variable w = Variable.create(strategy, copyOf(new float[] {1, 2}), options);
             equal("w", w.name());
             equal("MirroredVariable", w.variableClass());
             equal(Synchronization.ON_WRITE, w.synchronization());
             equal(Aggregation.SUM, w.aggregation());
-            check(!w.trainable());
             equal(2, w.numCopies());
             equal("w/replica_1", w.copyName(1));
             equal("/job:localhost/replica:0/task:0/device:CPU:1", w.device(strategy, 1));

@@ -138,12 +138,10 @@ final class Calls {
                 (p, l) -> l.number("options.kind") == 0x1001
                         ? CrossDevice.reductionToOneDevice(l.text("options.reduce_to_device"),
                                 l.has("options.accumulate") ? Functions.accumulate(p, l) : null)
-                        : CrossDevice.create(Codes.get(CrossDeviceKind.class, l.number("options.kind")),
-                                l.number("options.num_packs")));
+                        : CrossDevice.create(Codes.get(CrossDeviceKind.class, l.number("options.kind"))));
         act("cross_device_destroy", (p, l) -> p.object(CrossDevice.class, l, "cross_device").close());
         number("cross_device_kind_of",
                 (p, l) -> Codes.of(p.object(CrossDevice.class, l, "cross_device").kind()));
-        number("cross_device_num_packs", (p, l) -> p.object(CrossDevice.class, l, "cross_device").numPacks());
         text("cross_device_device", (p, l) -> p.object(CrossDevice.class, l, "cross_device").device());
         object("network_create",
                 (p, l) -> new Network(l.number("num_workers"),
@@ -260,7 +258,6 @@ final class Calls {
         text("variable_class", (p, l) -> variable(p, l).variableClass());
         number("variable_synchronization", (p, l) -> Codes.of(variable(p, l).synchronization()));
         number("variable_aggregation", (p, l) -> Codes.of(variable(p, l).aggregation()));
-        flag("variable_trainable", (p, l) -> variable(p, l).trainable());
         number("variable_num_copies", (p, l) -> variable(p, l).numCopies());
         text("variable_copy_name", (p, l) -> variable(p, l).copyName(l.number("copy")));
         text("variable_device", (p, l) -> variable(p, l).device(strategy(p, l), l.number("copy")));

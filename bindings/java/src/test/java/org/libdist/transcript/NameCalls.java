@@ -5,7 +5,6 @@ package org.libdist.transcript;
 import java.time.Duration;
 import java.util.Map;
 import org.libdist.Aggregation;
-import org.libdist.Communication;
 import org.libdist.CommunicationOptions;
 import org.libdist.CrossDeviceKind;
 import org.libdist.InputMode;
@@ -24,12 +23,9 @@ final class NameCalls {
                 (p, l) -> Codes.of(ReduceOp.fromAggregation(Codes.get(Aggregation.class, l.number("aggregation")))));
         all.put("communication_options_merge", (p, l, came) -> {
             CommunicationOptions merged = communication(l, "base.").merge(communication(l, "over."));
-            came.put("out.implementation", Integer.toString(Codes.of(merged.implementation())));
             came.put("out.bytes_per_pack", Long.toString(merged.bytesPerPack()));
             came.put("out.timeout_ns", Long.toString(merged.timeout().map(Duration::toNanos).orElse(0L)));
-            came.put("out.has_timeout", merged.timeout().isPresent() ? "1" : "0");
         });
-        Calls.text("communication_options_describe", (p, l) -> communication(l, "options.").describe());
     }
 
     /** Of a value in a domain of C's: DIST_ENUM_.... */
@@ -38,10 +34,9 @@ final class NameCalls {
             case 0x1903, 0x1904 -> Codes.get(ReduceOp.class, value).tfName();
             case 0x1906 -> Codes.get(Synchronization.class, value).tfName();
             case 0x1907 -> Codes.get(Aggregation.class, value).tfName();
-            case 0x1908 -> Codes.get(Communication.class, value).tfName();
-            case 0x1909 -> Codes.get(CrossDeviceKind.class, value).tfName();
-            case 0x190A -> Codes.get(InputMode.class, value).tfName();
-            case 0x190B -> Codes.get(ShardPolicy.class, value).tfName();
+            case 0x1908 -> Codes.get(CrossDeviceKind.class, value).tfName();
+            case 0x1909 -> Codes.get(InputMode.class, value).tfName();
+            case 0x190A -> Codes.get(ShardPolicy.class, value).tfName();
             default -> throw new IllegalArgumentException("no enum of domain " + domain);
         };
     }
@@ -51,21 +46,15 @@ final class NameCalls {
             case 0x1904 -> ReduceOp.fromName(name);
             case 0x1906 -> Synchronization.fromName(name);
             case 0x1907 -> Aggregation.fromName(name);
-            case 0x1908 -> Communication.fromName(name);
-            case 0x1909 -> CrossDeviceKind.fromName(name);
-            case 0x190A -> InputMode.fromName(name);
-            case 0x190B -> ShardPolicy.fromName(name);
+            case 0x1908 -> CrossDeviceKind.fromName(name);
+            case 0x1909 -> InputMode.fromName(name);
+            case 0x190A -> ShardPolicy.fromName(name);
             default -> throw new IllegalArgumentException("no enum of domain " + domain);
         });
     }
 
     private static CommunicationOptions communication(Line l, String prefix) {
-        CommunicationOptions options =
-                CommunicationOptions.DEFAULT
-                        .implementation(Codes.get(Communication.class, l.number(prefix + "implementation")))
-                        .bytesPerPack(l.integer(prefix + "bytes_per_pack"));
-        long timeout = l.integer(prefix + "timeout_ns");
-        boolean given = timeout != 0 || l.number(prefix + "has_timeout") != 0;
-        return given ? options.timeout(Duration.ofNanos(timeout)) : options;
+        return CommunicationOptions.DEFAULT.bytesPerPack(l.integer(prefix + "bytes_per_pack"))
+                .timeout(Duration.ofNanos(l.integer(prefix + "timeout_ns")));
     }
 }

@@ -57,8 +57,7 @@ final class Options {
         if (line.has("options.name")) {
             options = options.name(line.text("options.name"));
         }
-        return line.has("options.trainable") ? options.trainable(line.number("options.trainable") > 0)
-                                             : options;
+        return options;
     }
 
     static DatasetOptions dataset(Line line) {
