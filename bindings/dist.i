@@ -196,12 +196,10 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_straggler;   /* Stragglers */
 %ignore dist_strategy_stragglers;
 %ignore dist_mesh_axis;   /* dist_strategy_options.set_axes() */
-%ignore dist_topology_from_serialized; /* topology_from_serialized() */
 %ignore dist_split_to_logical_devices; /* split_to_logical_devices() */
 %ignore dist_topology_mesh_shape; /* Numbers */
 %ignore dist_topology_device_coordinates;
 %ignore dist_topology_missing_devices;
-%ignore dist_topology_serialized;
 %ignore dist_device_assignment_core_assignment;
 %ignore dist_device_assignment_coordinates;
 %ignore dist_device_assignment_lookup_replicas;
@@ -357,11 +355,6 @@ class Numbers {
     assign(dist_topology_missing_devices(topology),
            dist_topology_num_missing_devices(topology) * (size_t)dist_topology_mesh_rank(topology));
   }
-  void topology_serialized(const dist_topology *topology) {
-    size_t n = 0;
-    const uint8_t *const bytes = dist_topology_serialized(topology, &n);
-    assign(bytes, n);
-  }
   void device_assignment_core_assignment(const dist_device_assignment *assignment) {
     assign(dist_device_assignment_core_assignment(assignment),
            (size_t)dist_device_assignment_num_replicas(assignment) *
@@ -424,12 +417,6 @@ class Numbers {
 
   std::vector<int64_t> numbers_;
 };
-
-/** dist_topology_from_serialized() of n bytes, each a number. */
-static dist_status topology_from_serialized(const long long *numbers, size_t n, dist_topology **out_topology) {
-  const std::vector<uint8_t> bytes(numbers, numbers + n);
-  return dist_topology_from_serialized(bytes.data(), n, nullptr, out_topology);
-}
 
 /** dist_split_to_logical_devices(), with the type that SWIG takes for int64_t. */
 static dist_status split_to_logical_devices(dist_replica *replica, dist_value *value, const long long *numbers,

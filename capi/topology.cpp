@@ -70,17 +70,6 @@ dist_status dist_topology_create(const int32_t* mesh_shape, size_t ndim, const i
   });
 }
 
-dist_status dist_topology_from_serialized(const void* bytes, size_t size_bytes,
-                                          const dist_topology_options* options,
-                                          dist_topology** out_topology) {
-  constexpr const char* kCall = "dist_topology_from_serialized";
-  return create(kCall, options, out_topology, [&](Memory& memory, Ref<Topology>* out) -> Status {
-    DIST_TRY(require(bytes, kCall, "bytes"));
-    DIST_TRY(check_list(bytes, size_bytes, kCall, "bytes", "size_bytes"));
-    return Topology::parse(memory, {static_cast<const uint8_t*>(bytes), size_bytes}, out);
-  });
-}
-
 dist_status dist_topology_from_host(const dist_topology_options* options, dist_topology** out_topology) {
   return create("dist_topology_from_host", options, out_topology, topology_from_host);
 }
@@ -118,13 +107,6 @@ size_t dist_topology_num_missing_devices(const dist_topology* topology) {
 const int32_t* dist_topology_missing_devices(const dist_topology* topology) {
   if (dist_topology_num_missing_devices(topology) == 0) return nullptr;
   return unwrap(topology)->missing().front().data();
-}
-
-const uint8_t* dist_topology_serialized(const dist_topology* topology, size_t* out_size_bytes) {
-  const std::span<const uint8_t> bytes =
-      topology == nullptr ? std::span<const uint8_t>() : unwrap(topology)->serialized();
-  if (out_size_bytes != nullptr) *out_size_bytes = bytes.size();
-  return bytes.data();
 }
 
 dist_status dist_topology_task_at(const dist_topology* topology, const int32_t* coordinates,

@@ -16,7 +16,8 @@ The script
   - passes out_work of dist_collective_options and out_norm of dist_apply_options as the last argument of the calls;
   - replaces the timeout 0 of dist_work_wait(), dist_work_wait_any() and dist_coordinator_join() by DIST_NO_TIMEOUT;
   - moves user_data to the last place in allocators and log functions, adds the strategy as the first parameter of
-    callbacks that create or update values and datasets, and makes the count of elements of operators an int64_t.
+    callbacks that create or update values and datasets, and the dataset as that of callbacks that reduce one, and makes
+    the count of elements of operators an int64_t.
 
 It works on names, not on meaning: compile the result. In C++, variables that hold constants of an enum need its type
 now instead of int32_t. upgrade.tsv lists every function of 0.2 with its name in 1.0, its
@@ -40,7 +41,7 @@ NOW_TYPES = {"dist_cross_device_kind", "dist_metric_kind", "dist_strategy_kind",
 SAME_AS_DEFAULT = ("DIST_CROSS_DEVICE_HIERARCHICAL_COPY", "DIST_CROSS_DEVICE_NCCL")
 # Options without an effect, their getters, and what TensorFlow's timeout needed.
 GONE = re.compile(
-    r"\b(dist_variable_trainable|dist_cross_device_num_packs|dist_communication_options_describe|DIST_(?:ENUM_)?COMMUNICATION_\w+"
+    r"\b(dist_variable_trainable|dist_cross_device_num_packs|dist_communication_options_describe|dist_topology_(?:from_)?serialized|DIST_(?:ENUM_)?COMMUNICATION_\w+"
     r"|(?<=[.>])(?:trainable|num_packs|implementation|has_timeout))\b"
 )
 WORD = re.compile(r"\bdist_\w+|\bDIST_\w+|\bdist::\w+")

@@ -41,18 +41,6 @@ func NewTopology(meshShape []int, deviceCoordinates [][][]int) (*Topology, error
 	return ownTopology(out, err)
 }
 
-// TopologyFromSerialized returns a topology from the bytes of a TopologyProto, as returned by
-// [Topology.Serialized] or written by TensorFlow.
-func TopologyFromSerialized(serialized []byte) (*Topology, error) {
-	numbers := make([]int64, len(serialized))
-	for i, b := range serialized {
-		numbers[i] = int64(b)
-	}
-	var out int64
-	err := cdist.Topology_from_serialized(numbers, int64(len(numbers)), &out)
-	return ownTopology(out, err)
-}
-
 // TopologyFromHost returns a topology of the CPUs that this process may use: x is the package, y the NUMA
 // domain in it, z the core in that, and core the hardware thread of the core.
 func TopologyFromHost() (*Topology, error) {
@@ -133,17 +121,6 @@ func (t *Topology) DeviceCoordinates() [][][]int {
 func (t *Topology) MissingDevices() [][]int {
 	all := t.list(func(n cdist.Numbers, native int64) { n.Topology_missing_devices(native) })
 	return nested(all, 1, t.NumMissingDevices(), t.MeshRank())[0]
-}
-
-// Serialized returns the topology as a TopologyProto, with the same bytes that TensorFlow writes. A topology
-// that was created from bytes returns those bytes.
-func (t *Topology) Serialized() []byte {
-	numbers := t.list(func(n cdist.Numbers, native int64) { n.Topology_serialized(native) })
-	serialized := make([]byte, len(numbers))
-	for i, n := range numbers {
-		serialized[i] = byte(n)
-	}
-	return serialized
 }
 
 // at prepares a query about a position.

@@ -16,7 +16,7 @@ func TestTopologySaysWhereDevicesAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := dist.TopologyFromSerialized(topology.Serialized())
+	again, err := dist.NewTopology(topology.MeshShape(), topology.DeviceCoordinates())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func TestTopologySaysWhereDevicesAre(t *testing.T) {
 	topology.Close()
 	_, err = topology.TaskAt([]int{0, 0, 0, 0})
 	fails(t, err, dist.ErrFailedPrecondition, "topology is closed")
-	is(t, "closed", []any{topology.MeshShape(), topology.DeviceCoordinates(), topology.MissingDevices(),
-		topology.Serialized()}, []any{[]int{}, [][][]int{}, [][]int{}, []byte{}})
+	is(t, "closed", []any{topology.MeshShape(), topology.DeviceCoordinates(), topology.MissingDevices()},
+		[]any{[]int{}, [][][]int{}, [][]int{}})
 }
 
 func TestHostsTopologyHasItsCPUs(t *testing.T) {
@@ -83,10 +83,6 @@ func TestBadTopologiesAreRefused(t *testing.T) {
 		{[]int{1, 1, 1, 2}, [][][]int{{{0, 0, 0, 0}, {0, 0, 0, 1}}, {{0, 0, 0, 0}}}},
 	} {
 		_, err := dist.NewTopology(c.shape, c.devices)
-		fails(t, err, dist.ErrInvalidArgument, "")
-	}
-	for _, bytes := range [][]byte{{1, 2, 3}, []byte("no topology"), {255, 255, 255, 255}} {
-		_, err := dist.TopologyFromSerialized(bytes)
 		fails(t, err, dist.ErrInvalidArgument, "")
 	}
 	var none *dist.Topology

@@ -82,13 +82,6 @@ var topologyCalls = map[string]func(p *player, l *line, a *answer) error{
 		return a.topology(dist.NewTopology(l.given.ints("mesh_shape"),
 			l.given.nested("device_coordinates", "num_tasks", "num_devices_per_task")))
 	},
-	"topology_from_serialized": func(p *player, l *line, a *answer) error {
-		var serialized []byte
-		if bytes := l.given.tensor("bytes"); bytes != nil {
-			serialized = bytes.Raw().Data
-		}
-		return a.topology(dist.TopologyFromSerialized(serialized))
-	},
 	"topology_destroy": func(p *player, l *line, _ *answer) error {
 		p.topology(l).Close()
 		return nil
@@ -114,10 +107,6 @@ var topologyCalls = map[string]func(p *player, l *line, a *answer) error{
 	},
 	"topology_missing_devices": func(p *player, l *line, a *answer) error {
 		a.ints("out", p.topology(l).MissingDevices())
-		return nil
-	},
-	"topology_serialized": func(p *player, l *line, a *answer) error {
-		a.tensor("out", dist.Of(p.topology(l).Serialized()).Raw())
 		return nil
 	},
 }

@@ -7,7 +7,7 @@
 
 #include "core/base/json_out.hpp"
 #include "core/base/text.hpp"
-#include "core/cluster/python_numbers.hpp"
+#include "core/cluster/integers.hpp"
 
 namespace dist {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/base/text.hpp"
-#include "core/cluster/python_numbers.hpp"
+#include "core/cluster/integers.hpp"
 #include "core/cluster/resolvers.hpp"
 
 namespace dist {

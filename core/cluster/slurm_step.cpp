@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/base/text.hpp"
-#include "core/cluster/python_numbers.hpp"
+#include "core/cluster/integers.hpp"
 #include "core/cluster/resolver.hpp"
 #include "core/cluster/slurm.hpp"
 

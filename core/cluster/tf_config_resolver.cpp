@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The resolver for TF_CONFIG. It reads the variable at each question, and parses it if it has changed since the last one.
+#include <cstdio>
 #include <mutex>
 
 #include "core/base/text.hpp"
-#include "core/cluster/python_numbers.hpp"
+#include "core/cluster/integers.hpp"
 #include "core/cluster/resolvers.hpp"
 
 namespace dist {
@@ -11,25 +12,15 @@ namespace {
 
 constexpr const char* kVariable = "TF_CONFIG";
 
-// Python's `key in value` followed by value[key]: a list or text may contain the key without having a value
-// for it.
+// The member of an object; NULL if it has none.
 Status look_up(const JsonTree& tree, const JsonTree::Value& value, std::string_view key, const char* what,
                const JsonTree::Value** out) noexcept {
   *out = nullptr;
-  bool has = false;
-  switch (value.kind) {
-    case JsonKind::kObject: *out = tree.find(value, key); return kOk;
-    case JsonKind::kText: has = value.text.find(key) != std::string_view::npos; break;
-    case JsonKind::kList:
-      for (const JsonTree::Value* one = tree.first_of(value); one != nullptr; one = tree.next_of(*one)) {
-        has = has || (one->kind == JsonKind::kText && one->text == key);
-      }
-      break;
-    default: return invalid_argument("%s is %s, but must be an object", what, name_of(value.kind));
+  if (value.kind != JsonKind::kObject) {
+    return invalid_argument("%s is %s, but must be an object", what, name_of(value.kind));
   }
-  if (!has) return kOk;
-  return invalid_argument("%s is %s that has \"%.*s\", but must be an object", what, name_of(value.kind),
-                          static_cast<int>(key.size()), key.data());
+  *out = tree.find(value, key);
+  return kOk;
 }
 
 class TfConfigResolver final : public ClusterResolver {
@@ -54,11 +45,11 @@ class TfConfigResolver final : public ClusterResolver {
     const std::scoped_lock lock(reading_);
     const JsonTree::Value* type = nullptr;
     DIST_TRY(find_in_task("type", &type));
-    if (type == nullptr) return kOk;
     constexpr const char* kWhat = "the type of the task in TF_CONFIG";
-    char text[DIST_MAX_JOB_NAME_BYTES];
-    DIST_TRY(str_of(*type, kWhat, text, sizeof text));
-    return out->set(text, source(), kWhat);
+    if (type != nullptr && type->text.size() >= DIST_MAX_JOB_NAME_BYTES) {
+      return invalid_argument("%s has more than %d bytes", kWhat, DIST_MAX_JOB_NAME_BYTES - 1);
+    }
+    return set_text(type, kWhat, out);
   }
 
   Status find_task_id(FoundNumber* out) const override {
@@ -142,11 +133,17 @@ class TfConfigResolver final : public ClusterResolver {
     DIST_TRY(read());
     const JsonTree::Value* value = nullptr;
     DIST_TRY(look_up(tree_, tree_.root(), key, kVariable, &value));
+    char what[64];
+    std::snprintf(what, sizeof what, "\"%s\" in TF_CONFIG", key);
+    return set_text(value, what, out);
+  }
+
+  Status set_text(const JsonTree::Value* value, const char* what, FoundText* out) const noexcept {
     if (value == nullptr || value->kind == JsonKind::kNull) return kOk;
     if (value->kind != JsonKind::kText) {
-      return invalid_argument("\"%s\" in TF_CONFIG is %s, but must be a string", key, name_of(value->kind));
+      return invalid_argument("%s is %s, but must be a string", what, name_of(value->kind));
     }
-    return out->set(value->text, source(), key);
+    return out->set(value->text, source(), what);
   }
 
   mutable std::mutex reading_;

@@ -5,7 +5,7 @@
 
 #include "core/base/text.hpp"
 #include "core/cluster/job_settings.hpp"
-#include "core/cluster/python_numbers.hpp"
+#include "core/cluster/integers.hpp"
 #include "core/cluster/resolver.hpp"
 #include "core/net/link_modules.hpp"
 #include "core/net/link_security.hpp"

@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "core/base/text.hpp"
-#include "core/topology/topology_proto.hpp"
 
 namespace dist {
 namespace {
@@ -64,8 +63,6 @@ Status Topology::create(Memory& memory, std::span<const int32_t> mesh_shape,
                         Ref<Topology>* out) {
   auto made = make_counted<Topology>(memory);
   DIST_TRY(made->place(mesh_shape, device_coordinates, num_tasks, num_devices_per_task));
-  made->serialized_ =
-      serialize_topology(mesh_shape, made->device_coordinates_, num_tasks, num_devices_per_task, &memory);
   *out = std::move(made);
   return kOk;
 }
@@ -77,32 +74,6 @@ Status Topology::create(Memory& memory, std::span<const int32_t> mesh_shape,
   made->cpus_.assign(host.cpus.begin(), host.cpus.end());
   made->is_host_ = true;
   made->by_hwloc_ = host.by_hwloc;
-  *out = std::move(made);
-  return kOk;
-}
-
-Status Topology::parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topology>* out) {
-  TopologyFields fields(&memory);
-  DIST_TRY(parse_topology(bytes, &fields));
-  Mesh mesh;
-  DIST_TRY(Mesh::make(fields.mesh_shape, &mesh));
-  DIST_TRY(check_counts(fields.num_tasks, fields.num_devices_per_task));
-  const std::size_t wanted = static_cast<std::size_t>(fields.num_tasks) *
-                             static_cast<std::size_t>(fields.num_devices_per_task) * kMeshNdim;
-  if (fields.device_coordinates.size() != wanted) {
-    return invalid_argument("device_coordinates has %zu numbers; %d tasks of %d devices need %zu",
-                            fields.device_coordinates.size(), fields.num_tasks, fields.num_devices_per_task,
-                            wanted);
-  }
-  for (const int32_t number : fields.device_coordinates) {
-    if (number < 0)
-      return invalid_argument("device_coordinates has the number %d; serialized coordinates are at least 0",
-                              number);
-  }
-  auto made = make_counted<Topology>(memory);
-  DIST_TRY(made->place(fields.mesh_shape, fields.device_coordinates.data(), fields.num_tasks,
-                       fields.num_devices_per_task));
-  made->serialized_.assign(bytes.begin(), bytes.end());
   *out = std::move(made);
   return kOk;
 }

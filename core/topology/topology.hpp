@@ -37,8 +37,6 @@ class Topology final : public Counted {
   // The same with the host's CPUs.
   static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
                        const HostCpus& host, Ref<Topology>* out);
-  // Decodes a TopologyProto; serialized() then returns the same bytes.
-  static Status parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topology>* out);
 
   const Mesh& mesh() const noexcept { return mesh_; }
   int32_t num_tasks() const noexcept { return num_tasks_; }
@@ -47,7 +45,6 @@ class Topology final : public Counted {
   std::span<const int32_t> device_coordinates() const noexcept { return device_coordinates_; }
   // The holes, in row-major order.
   std::span<const Coordinates> missing() const noexcept { return missing_; }
-  std::span<const uint8_t> serialized() const noexcept { return serialized_; }
   DevicePlace at(std::size_t position) const noexcept { return places_[position]; }
   Status at(const int32_t* coordinates, DevicePlace* out) const noexcept;
 
@@ -64,12 +61,7 @@ class Topology final : public Counted {
   friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
 
   explicit Topology(Memory& memory)
-      : Counted(memory),
-        device_coordinates_(&memory),
-        places_(&memory),
-        missing_(&memory),
-        serialized_(&memory),
-        cpus_(&memory) {}
+      : Counted(memory), device_coordinates_(&memory), places_(&memory), missing_(&memory), cpus_(&memory) {}
   Status place(std::span<const int32_t> mesh_shape, const int32_t* device_coordinates, int32_t num_tasks,
                int32_t num_devices_per_task);
 
@@ -79,7 +71,6 @@ class Topology final : public Counted {
   std::pmr::vector<int32_t> device_coordinates_;
   std::pmr::vector<DevicePlace> places_;  // by position
   std::pmr::vector<Coordinates> missing_;
-  std::pmr::vector<uint8_t> serialized_;
   std::pmr::vector<int32_t> cpus_;
   bool is_host_ = false;
   bool by_hwloc_ = false;

@@ -55,8 +55,8 @@ DIST_API void dist_cluster_spec_options_init(dist_cluster_spec_options *options,
  *
  *     {"worker": ["a:1", "b:2"], "ps": {"3": "c:4"}}
  *
- * Task keys are parsed like Python's int() parses ASCII digits: " 3 ", "+3", "03" and "0_3" all mean 3. If two tasks
- * have the same index or two jobs the same name, the later one replaces the earlier one.
+ * Task keys are decimal integers of 32 bits. If two tasks have the same index or two jobs the same name, the later one
+ * replaces the earlier one.
  *
  * Owns     The text is copied. The caller owns *out_spec and destroys it with dist_cluster_spec_destroy().
  * Errors   INVALID_ARGUMENT    an argument is NULL; the text is not JSON or exceeds a limit; tasks are neither a list

@@ -70,9 +70,8 @@ dist_cluster_resolver_create_simple(dist_cluster_spec *spec, const dist_cluster_
  * All keys are optional; if TF_CONFIG is not set, it counts as {}.
  *
  * The environment variable is read at each query, not here. Errors in it are therefore reported by the queries: a text
- * that is not JSON is INVALID_ARGUMENT there. Types and indices are converted as in TensorFlow: "1" and 1.9 are index
- * 1, type 3 is "3", and type null is "None". Only ASCII digits are accepted as numbers; Python accepts others, too. The
- * index DIST_TASK_UNSET is rejected.
+ * that is not JSON is INVALID_ARGUMENT there. The index is an integer of 32 bits, also as a text ("1"), but
+ * not DIST_TASK_UNSET. "type", "rpc_layer" and "session_master" are texts; null means that one is not set.
  *
  * Owns     Like dist_cluster_resolver_create_simple().
  * Errors   Like dist_cluster_resolver_create_simple(), without a spec.

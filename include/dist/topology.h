@@ -105,20 +105,6 @@ DIST_API void dist_device_assignment_destroy(dist_device_assignment *assignment)
 DIST_API void dist_topology_options_init(dist_topology_options *options, uint32_t struct_size_bytes);
 
 /**
- * Creates a topology from the bytes of a TopologyProto, as written by dist_topology_serialized() or by TensorFlow.
- * Untrusted bytes are safe: at most 16 MiB and DIST_MAX_MESH_POSITIONS devices are accepted.
- *
- * Owns     The bytes are copied. The caller owns *out_topology and destroys it with dist_topology_destroy().
- * Errors   INVALID_ARGUMENT    an argument is NULL; the bytes are not a TopologyProto; dist_topology_create() would
- *                              reject the topology; a coordinate is negative; or the number of coordinates does not
- *                              match the number of devices.
- *          RESOURCE_EXHAUSTED  out of memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_topology_from_serialized(const void *bytes, size_t size_bytes,
-                                                                  const dist_topology_options *options,
-                                                                  dist_topology **out_topology);
-
-/**
  * Creates a topology of the CPUs that this process may use (its affinity mask). It replaces resolving, connecting to
  * and initializing a TPU system.
  *
@@ -174,15 +160,6 @@ DIST_API size_t dist_topology_num_missing_devices(const dist_topology *topology)
  * Owns     The result is borrowed: valid while the topology exists.
  */
 DIST_API const int32_t *dist_topology_missing_devices(const dist_topology *topology);
-
-/**
- * Returns the topology as a TopologyProto, with the same bytes that TensorFlow writes. A topology that was created from
- * bytes returns those bytes. NULL for NULL.
- *
- * Owns     The result is borrowed: valid while the topology exists. *out_size_bytes receives its size; out_size_bytes
- *          may be NULL.
- */
-DIST_API const uint8_t *dist_topology_serialized(const dist_topology *topology, size_t *out_size_bytes);
 
 /**
  * Returns the task of the device at a position; -1 if the device is missing.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/topology below the C ABI: simulated CPU locations of a host, bytes that protobuf accepts and rejects,
-// and lack of memory.
+// core/topology below the C ABI: simulated CPU locations of a host, and lack of memory.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
@@ -12,7 +11,6 @@
 
 #include "core/topology/device_assignment.hpp"
 #include "core/topology/host_topology.hpp"
-#include "core/topology/topology_proto.hpp"
 #include "tests/unit/counting_memory.hpp"
 
 extern "C" {
@@ -25,7 +23,6 @@ namespace dist {
 namespace {
 
 using Numbers = std::vector<int32_t>;
-using Bytes = std::vector<uint8_t>;
 
 Numbers copy(std::span<const int32_t> numbers) { return {numbers.begin(), numbers.end()}; }
 
@@ -131,98 +128,6 @@ void without_hwloc_it_says_so(void**) {
     fail_msg("%s", topology->explain().c_str());
 }
 
-// ---- Bytes
-
-Status parse(CountingMemory& memory, const Bytes& bytes, TopologyFields* fields) {
-  *fields = TopologyFields(&*memory);
-  return parse_topology(bytes, fields);
-}
-
-void protobuf_takes_these(void**) {
-  CountingMemory memory;
-  TopologyFields fields(&*memory);
-  struct Case {
-    Bytes bytes;
-    Numbers mesh;
-    int32_t tasks;
-  };
-  const Case cases[] = {
-      {{}, {}, 0},
-      {{0x08, 1, 0x08, 2}, {1, 2}, 0},                          // one by one
-      {{0x0a, 2, 1, 2, 0x08, 3, 0x0a, 1, 4}, {1, 2, 3, 4}, 0},  // both ways
-      {{0x0a, 2, 0x80, 1}, {128}, 0},
-      {{0x10, 1, 0x10, 2}, {}, 2},  // the last one counts
-      {{0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, {}, -1},
-      {{0x10, 0xff, 0xff, 0xff, 0xff, 0x7f}, {}, -1},  // the lower 32 bits
-      {{0x12, 1, 1}, {}, 0},                           // another type than the field's: unknown
-      {{0x2a, 2, 0x08, 1}, {}, 0},                     // the hardware's features
-      {{0xf8, 0xff, 0xff, 0xff, 0x0f, 1}, {}, 0},      // the last field that can be
-      {{0x90, 0x80, 0x00, 5}, {}, 5},                  // a tag with bytes to spare
-      {{0x0b, 0x10, 9, 0x0c, 0x10, 1}, {}, 1},         // what is in a group is not ours
-      {{0x15, 0, 0, 0, 0, 0x11, 0, 0, 0, 0, 0, 0, 0, 0}, {}, 0},
-  };
-  for (const Case& one : cases) {
-    if (!parse(memory, one.bytes, &fields).ok()) fail_msg("case %td: %s", &one - cases, last_error().message);
-    expect(copy(fields.mesh_shape), one.mesh);
-    assert_int_equal(fields.num_tasks, one.tasks);
-  }
-}
-
-void protobuf_refuses_these(void**) {
-  CountingMemory memory;
-  TopologyFields fields(&*memory);
-  const Bytes cases[] = {
-      {0x00},                                                                    // field 0
-      {0x0a},                                                                    // no length
-      {0x0a, 1},                                                                 // no data
-      {0x0a, 1, 0x80},                                                           // half a number
-      {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f},                                      // a length beyond all
-      {0x0a, 0x81, 0x80, 0x80, 0x80, 0x80, 0x00, 1},                             // one of six bytes
-      {0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01},  // eleven bytes
-      {0x2a, 1, 0x08},                                                           // a broken message inside
-      {0x2a, 3, 0},                                                              //
-      {0x0b},                                                                    // a group without end
-      {0x0c},                                                                    // an end without group
-      {0x3b, 0x44, 0x3c},                                                        // of another group
-      {0xf8, 0xff, 0xff, 0xff, 0x1f, 1},                                         // a field beyond all
-      {0x0e},
-      {0x0f},  // no such types
-      {0x15, 0, 0, 0},
-      {0x11, 0, 0, 0, 0, 0, 0, 0},  // cut short
-  };
-  for (const Bytes& bytes : cases) {
-    if (parse(memory, bytes, &fields).code() != DIST_INVALID_ARGUMENT)
-      fail_msg("case %td is taken", &bytes - cases);
-  }
-}
-
-void groups_nest_a_hundred_deep(void**) {
-  CountingMemory memory;
-  TopologyFields fields(&*memory);
-  const auto groups = [](std::size_t depth) {
-    Bytes bytes(2 * depth, 0x3c);
-    std::fill_n(bytes.begin(), depth, uint8_t{0x3b});
-    return bytes;
-  };
-  assert_true(parse(memory, groups(100), &fields).ok());
-  assert_int_equal(parse(memory, groups(101), &fields).code(), DIST_INVALID_ARGUMENT);
-  assert_int_equal(parse(memory, groups(1'000'000), &fields).code(), DIST_INVALID_ARGUMENT);
-}
-
-void no_more_is_kept_than_a_topology_has(void**) {
-  CountingMemory memory;
-  TopologyFields fields(&*memory);
-  Bytes many(4 + kMaxPositions * kMeshNdim, 1);  // field 4 with a length of 2^22, all ones
-  many[0] = 0x22, many[1] = 0x80, many[2] = 0x80, many[3] = 0x80;
-  many.insert(many.begin() + 4, 0x02);
-  assert_true(parse(memory, many, &fields).ok());
-  assert_int_equal(fields.device_coordinates.size(), kMaxPositions * kMeshNdim);
-  many.insert(many.end(), {0x20, 1});  // and one more
-  assert_int_equal(parse(memory, many, &fields).code(), DIST_INVALID_ARGUMENT);
-  assert_int_equal(parse(memory, Bytes(kMaxSerializedBytes + 1, 0x10), &fields).code(),
-                   DIST_INVALID_ARGUMENT);
-}
-
 // ---- Memory
 
 Status make_all(Memory& memory) {
@@ -237,7 +142,7 @@ Status make_all(Memory& memory) {
   Ref<Topology> topology;
   Ref<Topology> again;
   DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 2, 8, &topology));
-  DIST_TRY(Topology::parse(memory, topology->serialized(), &again));
+  DIST_TRY(Topology::create(memory, mesh, topology->device_coordinates().data(), 2, 8, &again));
   if (again->explain().empty()) return invalid_argument("no words");
   DIST_TRY(Topology::create(memory, mesh, coordinates.data(), 1, 8, &topology));  // half of it missing
   const Numbers block = {2, 1, 1, 2};
@@ -281,10 +186,6 @@ int main() {
       cmocka_unit_test(the_host_itself_is_found),
       cmocka_unit_test(places_are_hwlocs),
       cmocka_unit_test(without_hwloc_it_says_so),
-      cmocka_unit_test(protobuf_takes_these),
-      cmocka_unit_test(protobuf_refuses_these),
-      cmocka_unit_test(groups_nest_a_hundred_deep),
-      cmocka_unit_test(no_more_is_kept_than_a_topology_has),
       cmocka_unit_test(every_request_for_memory_may_fail),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -98,7 +98,6 @@ _FUNCTIONS = {
     "dist_slurm_expand_host_list": "slurm_hosts",
     "dist_slurm_expand_tasks_per_node": "slurm_tasks_per_node",
     "dist_status_name": "status_name",
-    "dist_topology_from_serialized": "Topology.from_serialized",
     "dist_topology_num_missing_devices": "Topology.missing_devices",
     "dist_value_container": "Strategy.value_container",
     "dist_value_create_composite": "Value.composite",

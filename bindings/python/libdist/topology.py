@@ -68,12 +68,6 @@ class Topology(Native):
         return topology
 
     @classmethod
-    def from_serialized(cls, data: bytes) -> Topology:
-        """Of what serialized() gave, here or in TensorFlow."""
-        numbers = list(memoryview(data).cast("B"))
-        return cls._of(_cdist.topology_from_serialized(numbers, len(numbers)))
-
-    @classmethod
     def from_host(cls) -> Topology:
         """The CPUs that this process may use: x package, y NUMA domain, z core, core hardware thread."""
         options = _cdist.dist_topology_options()
@@ -116,10 +110,6 @@ class Topology(Native):
         """The positions without a device: [how many, 4]."""
         shape = (_cdist.dist_topology_num_missing_devices(self._handle), self.mesh_rank)
         return _array(lambda numbers: numbers.topology_missing_devices(self._handle), shape)
-
-    def serialized(self) -> bytes:
-        """A TopologyProto in TensorFlow's bytes."""
-        return _array(lambda numbers: numbers.topology_serialized(self._handle), (-1,)).astype(np.uint8).tobytes()
 
     def task_at(self, coordinates: Coordinates) -> int:
         """Which task the device at a position belongs to; -1 where it is missing."""

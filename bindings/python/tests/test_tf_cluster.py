@@ -147,6 +147,35 @@ class Golden(unittest.TestCase):
             questions["cuda_visible_devices"] = lambda: resolver.gpu_ids() or None
             self.compare(case, questions)
 
+    def test_types_and_indices_of_other_kinds(self):
+        for task, kind, index in (
+            ('{"type": 3, "index": 1.9}', "3", 1),
+            ('{"type": null, "index": true}', "None", 1),
+            ('{"type": 1.5, "index": " -1_0 "}', "1.5", -10),
+            ('{"type": 2.0, "index": -0.5}', "2.0", 0),
+            ('{"type": 1e22, "index": 1e2}', "1e+22", 100),
+            ('{"type": 1e-5, "index": 1e-400}', "1e-05", 0),
+            ('{"type": false, "index": "+7"}', "False", 7),
+            ('{"type": -0, "index": -0}', "0", 0),
+            ('{"type": NaN, "index": 5}', "nan", 5),
+            ('{"type": -Infinity}', "-inf", None),
+            ("[]", None, None),
+            ('"text"', None, None),
+            ('{"type": 100000000000000000000, "index": 0}', "100000000000000000000", 0),
+        ):
+            config = f'{{"task": {task}, "cluster": {{"ps": {{" 3 ": "a:1", "0_5": "b:1"}}}}}}'
+            with self.subTest(task), mock.patch.dict(os.environ, TF_CONFIG=config):
+                resolver = RESOLVERS.TFConfigClusterResolver()
+                self.assertEqual((resolver.task_type, resolver.task_id), (kind, index))
+                self.assertEqual(resolver.cluster_spec().as_dict(), {"ps": {3: "a:1", 5: "b:1"}})
+                resolver.task_id = 4
+                self.assertEqual((resolver.task_type, resolver.task_id), (kind, 4))
+        for bad in ("NaN", "Infinity", "null", "[]", "{}", '"1.5"', '""', '"1__0"', '"_1"', "1e10", '"4294967296"'):
+            with self.subTest(bad), mock.patch.dict(os.environ, TF_CONFIG=f'{{"task": {{"index": {bad}}}}}'):
+                resolver = RESOLVERS.TFConfigClusterResolver()
+                with self.assertRaises(ValueError):
+                    resolver.task_id  # noqa: B018
+
     def test_clusters(self):
         count = 0
         for case in cases("cluster"):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libdist.tf's logical devices beside recordings of TensorFlow (tests/golden/cases), and what is libdist's own."""
 
+import contextlib
 import json
 import math
 import pathlib
@@ -83,6 +84,38 @@ class Recordings(unittest.TestCase):
                     self.assertEqual(topology.tpu_device_ordinal_at_coordinates(place), at["tpu_device_ordinal"])
                     self.assertEqual(topology.cpu_device_name_at_coordinates(place), at["cpu_device_name"])
                     self.assertEqual(topology.tpu_device_name_at_coordinates(place), at["tpu_device_name"])
+
+    def test_bytes_of_topologies(self):
+        count = 0
+        for kind, case in cases("tpu_device_assignment"):
+            if kind not in ("topology_serialized", "topology_bad") or "serialized_hex" not in case["inputs"]:
+                continue
+            with self.subTest(case["id"]):
+                data = bytes.fromhex(case["inputs"]["serialized_hex"])
+                topology = self.refused_or(case, lambda: Topology(serialized=data))  # noqa: B023
+                count += 1
+                if topology is not None:
+                    self.assertEqual(topology.mesh_shape.tolist(), case["expected"]["mesh_shape"])
+                    self.assertEqual(topology.device_coordinates.tolist(), case["expected"]["device_coordinates"])
+                    self.assertEqual(topology.serialized(), data)
+        self.assertGreater(count, 5)
+        # Numbers one by one, unknown fields of each type, and a message that is ignored.
+        data = bytes.fromhex("08010801080108011001180120002000200020003a00310000000000000000f53f010203042a020a00")
+        topology = Topology(serialized=data)
+        self.assertEqual((topology.mesh_shape.tolist(), topology.num_tasks), ([1, 1, 1, 1], 1))
+        self.assertEqual(topology.serialized(), data)
+        for bad in ("0a", "0a05", "80" * 11, "0000", "0b", "0c", "0f", "09", "31000000", "ffffffff7f00"):
+            with self.subTest(bad), self.assertRaises(ValueError):
+                Topology(serialized=bytes.fromhex(bad))
+        random = np.random.default_rng(20261129)
+        whole = Topology(mesh_shape=[2, 1, 1, 1], device_coordinates=[[(0, 0, 0, 0), (1, 0, 0, 0)]]).serialized()
+        for _ in range(3000):
+            data = bytearray(whole[: random.integers(len(whole) + 1)])
+            for _ in range(random.integers(3)):
+                if data:
+                    data[random.integers(len(data))] = random.integers(256)
+            with contextlib.suppress(ValueError):
+                self.assertEqual(Topology(serialized=bytes(data)).serialized(), data)
 
     def test_built_assignments(self):
         count = 0

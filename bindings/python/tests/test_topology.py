@@ -42,16 +42,6 @@ class Topologies(unittest.TestCase):
         with self.assertRaises(FailedPrecondition):
             topology.cpu_at((0, 0, 0, 0))
 
-    def test_bytes_of_a_proto(self):
-        data = self.topology.serialized()
-        self.assertIsInstance(data, bytes)
-        again = Topology.from_serialized(data)
-        self.assertEqual(again.serialized(), data)
-        np.testing.assert_array_equal(again.device_coordinates, self.topology.device_coordinates)
-        for wrong in (b"", b"\xff" * 9, data[:-1]):
-            with self.assertRaises(InvalidArgument):
-                Topology.from_serialized(wrong)
-
     def test_the_host(self):
         topology = Topology.from_host()
         cpus = {topology.cpu_at(at) for at in topology.device_coordinates[0]}

@@ -29,8 +29,6 @@ class topology_ref {
   const int32_t *device_coordinates() const noexcept;
   std::size_t num_missing_devices() const noexcept;
   const int32_t *missing_devices() const noexcept;
-  // A serialized TopologyProto.
-  std::string_view serialized() const noexcept;
   // -1 if there is no device.
   int32_t task_at(const coordinates &position) const;
   int32_t device_at(const coordinates &position) const;
@@ -62,7 +60,6 @@ class topology : public topology_ref {
                                device_coordinates.empty() ? nullptr : device_coordinates.data(), num_tasks,
                                num_devices_per_task, nullptr, &handle_));
   }
-  static topology from_serialized(std::string_view bytes);
   // Of the CPUs that this process may use.
   static topology from_host();
   ~topology() { dist_topology_destroy(handle_); }
@@ -180,12 +177,6 @@ inline const int32_t *topology_ref::missing_devices() const noexcept {
   return dist_topology_missing_devices(handle_);
 }
 
-inline std::string_view topology_ref::serialized() const noexcept {
-  std::size_t size_bytes = 0;
-  const uint8_t *bytes = dist_topology_serialized(handle_, &size_bytes);
-  return {reinterpret_cast<const char *>(bytes), size_bytes};
-}
-
 inline int32_t topology_ref::task_at(const coordinates &position) const {
   return number_at(dist_topology_task_at, position);
 }
@@ -213,12 +204,6 @@ inline std::string topology_ref::host_name_at(const coordinates &position, const
 inline std::string topology_ref::explain() const {
   return detail::text_of(
       [&](dist_text_fn fn, void *user_data) { return dist_topology_explain(handle_, fn, user_data); });
-}
-
-inline topology topology::from_serialized(std::string_view bytes) {
-  return made([&](dist_topology **out) {
-    return dist_topology_from_serialized(bytes.data(), bytes.size(), nullptr, out);
-  });
 }
 
 inline topology topology::from_host() {

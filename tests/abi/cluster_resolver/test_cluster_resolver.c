@@ -71,26 +71,17 @@ static void options_count_before_the_environment(void **state) {
   dist_cluster_resolver_destroy(resolver);
 }
 
-/* What Python makes of types and indices. */
-static void types_and_indices_are_coerced(void **state) {
+static void types_are_texts_and_indices_integers(void **state) {
   (void)state;
   const struct {
     const char *task, *type;
     int32_t id;
   } rows[] = {
-      {"{\"type\": 3, \"index\": 1.9}", "3", 1},
-      {"{\"type\": null, \"index\": true}", "None", 1},
-      {"{\"type\": 1.5, \"index\": \" -1_0 \"}", "1.5", -10},
-      {"{\"type\": 2.0, \"index\": -0.5}", "2.0", 0},
-      {"{\"type\": 1e22, \"index\": 1e2}", "1e+22", 100},
-      {"{\"type\": 1e-5, \"index\": 1e-400}", "1e-05", 0},
-      {"{\"type\": false, \"index\": \"+7\"}", "False", 7},
-      {"{\"type\": -0, \"index\": -0}", "0", 0},
-      {"{\"type\": NaN, \"index\": 5}", "nan", 5},
-      {"{\"type\": -Infinity}", "-inf", DIST_TASK_UNSET},
-      {"[]", NULL, DIST_TASK_UNSET},
-      {"\"text\"", NULL, DIST_TASK_UNSET},
-      {"{\"type\": 100000000000000000000, \"index\": 0}", "100000000000000000000", 0},
+      {"{\"type\": \"worker\", \"index\": 1}", "worker", 1},
+      {"{\"type\": null, \"index\": \"12\"}", NULL, 12},
+      {"{\"type\": \"3\", \"index\": \"-10\"}", "3", -10},
+      {"{\"index\": -0}", NULL, 0},
+      {"{}", NULL, DIST_TASK_UNSET},
   };
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
     char text[256];
@@ -101,18 +92,31 @@ static void types_and_indices_are_coerced(void **state) {
     has_task(resolver, rows[i].type, rows[i].id);
     dist_cluster_resolver_destroy(resolver);
   }
-  const char *const bad[] = {"NaN",    "Infinity", "null",           "[]",
-                             "{}",     "\"1.5\"",  "\"\"",           "\"1__0\"",
-                             "\"_1\"", "1e10",     "\"4294967296\"", "-2147483648"};
-  for (size_t i = 0; i < COUNT_OF(bad); i++) {
-    char text[256];
-    snprintf(text, sizeof text, "{\"task\": {\"index\": %s}}", bad[i]);
-    setenv("TF_CONFIG", text, 1);
-    dist_cluster_resolver *resolver = NULL;
-    int32_t id = 0;
-    assert_ok(dist_cluster_resolver_create_tf_config(NULL, &resolver));
-    assert_int_equal(dist_cluster_resolver_task_id(resolver, &id), DIST_INVALID_ARGUMENT);
-    dist_cluster_resolver_destroy(resolver);
+  const char *const bad_indices[] = {
+      "NaN", "Infinity", "null",   "[]",  "{}",      "\"1.5\"",     "\"\"",       "true",
+      "1.9", "\" 1\"",   "\"+1\"", "1e2", "\"1_0\"", "-2147483648", "2147483648", "\"4294967296\""};
+  const char *const bad_types[] = {"3", "1.5", "true", "[]", "{}", "\"a\\u0000b\"", "\"a\\nb\""};
+  const char *const bad_tasks[] = {"[]", "\"text\"", "3", "null"};
+  const struct {
+    const char *format, *const *bad;
+    size_t n;
+  } all[] = {{"{\"task\": {\"index\": %s}}", bad_indices, COUNT_OF(bad_indices)},
+             {"{\"task\": {\"type\": %s}}", bad_types, COUNT_OF(bad_types)},
+             {"{\"task\": %s}", bad_tasks, COUNT_OF(bad_tasks)}};
+  for (size_t k = 0; k < COUNT_OF(all); k++) {
+    for (size_t i = 0; i < all[k].n; i++) {
+      char text[256], type[DIST_MAX_JOB_NAME_BYTES];
+      int32_t id = 0, is_set = 0;
+      snprintf(text, sizeof text, all[k].format, all[k].bad[i]);
+      setenv("TF_CONFIG", text, 1);
+      dist_cluster_resolver *resolver = NULL;
+      assert_ok(dist_cluster_resolver_create_tf_config(NULL, &resolver));
+      if (k != 1) assert_int_equal(dist_cluster_resolver_task_id(resolver, &id), DIST_INVALID_ARGUMENT);
+      if (k != 0)
+        assert_int_equal(dist_cluster_resolver_task_type(resolver, type, sizeof type, &is_set),
+                         DIST_INVALID_ARGUMENT);
+      dist_cluster_resolver_destroy(resolver);
+    }
   }
 }
 
@@ -314,10 +318,10 @@ static void a_strategy_holds_its_resolver(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cleared(tf_config_is_read_at_each_question), cleared(options_count_before_the_environment),
-      cleared(types_and_indices_are_coerced),      cleared(bad_options_are_refused),
-      cleared(the_first_of_a_union_answers),       cleared(unions_are_limited),
-      cleared(a_host_has_functions_of_its_own),    cleared(a_strategy_holds_its_resolver),
+      cleared(tf_config_is_read_at_each_question),   cleared(options_count_before_the_environment),
+      cleared(types_are_texts_and_indices_integers), cleared(bad_options_are_refused),
+      cleared(the_first_of_a_union_answers),         cleared(unions_are_limited),
+      cleared(a_host_has_functions_of_its_own),      cleared(a_strategy_holds_its_resolver),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

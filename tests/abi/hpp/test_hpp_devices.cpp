@@ -58,9 +58,6 @@ void topologies() {
   assert_false(topology.explain().empty());
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, topology.task_at({7, 0, 0, 0}));
   REQUIRE_ERROR(DIST_FAILED_PRECONDITION, topology.cpu_at({0, 0, 0, 0}));
-  const auto again = dist::topology::from_serialized(topology.serialized());
-  assert_true(again.serialized() == topology.serialized());
-  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::topology::from_serialized("no such thing"));
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::topology({1, 1, 1, 1}, {0, 0, 0}, 1, 1));
   topology = dist::topology::from_host();
   assert_true(topology.cpu_at({0, 0, 0, 0}) >= 0);

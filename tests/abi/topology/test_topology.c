@@ -96,42 +96,6 @@ static void devices_may_be_missing(void **state) {
   dist_topology_destroy(topology);
 }
 
-static void bytes_are_tensorflows(void **state) {
-  (void)state;
-  static const unsigned char expected[] = {0x0a, 4, 2, 2, 1, 2, 0x10, 1, 0x18, 4, 0x22, 16, 0, 0,
-                                           0,    0, 0, 0, 0, 1, 1,    0, 0,    0, 1,    0,  0, 1};
-  dist_topology *topology = topology_of(mesh, &devices[0][0][0], 1, 4), *again = NULL;
-  size_t size = 0;
-  const uint8_t *bytes = dist_topology_serialized(topology, &size);
-  assert_int_equal(size, sizeof expected);
-  assert_memory_equal(bytes, expected, size);
-  assert_ok(dist_topology_from_serialized(bytes, size, NULL, &again));
-  assert_memory_equal(dist_topology_device_coordinates(again), devices, sizeof devices[0]);
-  assert_memory_equal(dist_topology_serialized(again, NULL), expected, size);
-  assert_int_equal(dist_topology_num_missing_devices(again), 4);
-  dist_topology_destroy(again);
-  again = NULL;
-  for (size_t cut = 0; cut < size; cut++) {
-    const dist_status status = dist_topology_from_serialized(bytes, cut, NULL, &again);
-    assert_int_equal(status, cut == 6 || cut == 8 ? DIST_OK : DIST_INVALID_ARGUMENT);
-    if (status != DIST_OK) continue;
-    assert_null(dist_topology_device_coordinates(again)); /* cut before the number of devices */
-    dist_topology_destroy(again);
-    again = NULL;
-  }
-  dist_topology_destroy(topology);
-
-  /* A negative coordinate may be given by hand, and is written, but not read. */
-  static const int32_t last[] = {-1, 0, 0, 0};
-  topology = topology_of(mesh, last, 1, 1);
-  bytes = dist_topology_serialized(topology, &size);
-  assert_int_equal(size, 6 + 4 + 2 + 13);
-  assert_fails(dist_topology_from_serialized(bytes, size, NULL, &again), DIST_INVALID_ARGUMENT,
-               "has the number -1");
-  dist_topology_destroy(topology);
-  assert_null(again);
-}
-
 static void wrong_topologies_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -163,9 +127,6 @@ static void wrong_topologies_are_refused(void **state) {
   assert_fails(dist_topology_create(mesh, 4, NULL, 1, 1, NULL, &topology), DIST_INVALID_ARGUMENT,
                "device_coordinates is NULL");
   assert_fails(dist_topology_create(mesh, 4, NULL, 0, 0, NULL, NULL), DIST_INVALID_ARGUMENT, "out_topology");
-  assert_fails(dist_topology_from_serialized(NULL, 0, NULL, &topology), DIST_INVALID_ARGUMENT, "bytes");
-  assert_fails(dist_topology_from_serialized("", 0, NULL, &topology), DIST_INVALID_ARGUMENT,
-               "mesh_shape is []");
   dist_topology_options options = DIST_TOPOLOGY_OPTIONS_INIT;
   options.reserved = 1;
   assert_fails(dist_topology_create(mesh, 4, NULL, 0, 0, &options, &topology), DIST_INVALID_ARGUMENT,
@@ -182,14 +143,11 @@ static void wrong_topologies_are_refused(void **state) {
 
 static void nothing_is_asked_of_null(void **state) {
   (void)state;
-  size_t size = 7;
   int32_t number = 7;
   char name[8];
   assert_null(dist_topology_mesh_shape(NULL));
   assert_null(dist_topology_device_coordinates(NULL));
   assert_null(dist_topology_missing_devices(NULL));
-  assert_null(dist_topology_serialized(NULL, &size));
-  assert_int_equal(size, 0);
   assert_int_equal(dist_topology_mesh_rank(NULL) + dist_topology_num_tasks(NULL) +
                        dist_topology_num_devices_per_task(NULL) +
                        (int)dist_topology_num_missing_devices(NULL),
@@ -297,10 +255,13 @@ static void memory_is_the_hosts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_was_given_is_there),      cmocka_unit_test(names),
-      cmocka_unit_test(devices_may_be_missing),       cmocka_unit_test(bytes_are_tensorflows),
-      cmocka_unit_test(wrong_topologies_are_refused), cmocka_unit_test(nothing_is_asked_of_null),
-      cmocka_unit_test(the_host_is_a_mesh),           cmocka_unit_test(other_topologies_are_explained_too),
+      cmocka_unit_test(what_was_given_is_there),
+      cmocka_unit_test(names),
+      cmocka_unit_test(devices_may_be_missing),
+      cmocka_unit_test(wrong_topologies_are_refused),
+      cmocka_unit_test(nothing_is_asked_of_null),
+      cmocka_unit_test(the_host_is_a_mesh),
+      cmocka_unit_test(other_topologies_are_explained_too),
       cmocka_unit_test(memory_is_the_hosts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

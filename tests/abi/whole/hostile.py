@@ -51,8 +51,6 @@ VALID_HERE = {
     ("dist_strategy_shutdown", "strategy"): "f->host",
     ("dist_replica_assign", "value"): "&f->tensors[0]",
     ("dist_topology_cpu_at", "topology"): "f->host_topology",
-    ("dist_topology_from_serialized", "bytes"): "f->bytes",
-    ("dist_topology_from_serialized", "size_bytes"): "f->num_bytes",
     ("dist_cluster_spec_from_json", "text"): '"{}"',
     ("dist_slurm_expand_tasks_per_node", "tasks_per_node"): '"2(x3),1"',
     ("dist_cluster_resolver_create_union", "resolvers"): "f->resolvers",

@@ -82,8 +82,6 @@ struct fixture {
   dist_cluster_resolver *resolvers[1];
   int64_t numbers[4];
   int32_t zero_axes[1], zeros[4], ones[4];
-  const void *bytes; /* the topology's */
-  size_t num_bytes;
 };
 
 struct function {
@@ -225,7 +223,6 @@ static inline void make_cluster(struct fixture *f) {
 static inline void make_strategies(struct fixture *f) {
   NEED(dist_topology_create(f->ones, 4, f->zeros, 1, 1, NULL, &f->topology));
   NEED(dist_topology_from_host(NULL, &f->host_topology));
-  f->bytes = dist_topology_serialized(f->topology, &f->num_bytes);
   NEED(dist_device_assignment_create_single(f->topology, &f->assignment));
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   dist_mesh_options mesh = DIST_MESH_OPTIONS_INIT;

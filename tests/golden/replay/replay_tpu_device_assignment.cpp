@@ -60,19 +60,6 @@ Topology topology_of(const Numbers& mesh, const Cube& devices) {
   return topology;
 }
 
-std::vector<uint8_t> bytes_of(std::string_view hex) {
-  std::vector<uint8_t> bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes.push_back(static_cast<uint8_t>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
-
-Topology topology_of_bytes(const std::vector<uint8_t>& bytes) {
-  Topology topology;
-  check(dist_topology_from_serialized(bytes.data(), bytes.size(), nullptr, topology.out()));
-  return topology;
-}
-
 // ---- Writing answers
 
 Json array_of(Replay& replay, const int32_t* numbers, std::size_t n) {
@@ -163,24 +150,12 @@ void topology(Replay& replay) {
   replay.record("num_tasks", replay.json(dist_topology_num_tasks(made.get())));
   replay.record("num_tpus_per_task", replay.json(dist_topology_num_devices_per_task(made.get())));
   replay.record("missing_devices", missing_of(replay, made));
-  std::size_t size = 0;
-  const uint8_t* const bytes = dist_topology_serialized(made.get(), &size);
-  std::string hex;
-  for (std::size_t i = 0; i < size; ++i)
-    hex.append({"0123456789abcdef"[bytes[i] / 16], "0123456789abcdef"[bytes[i] % 16]});
-  replay.record("serialized_hex", replay.json(hex));
-  const Topology again = topology_of_bytes({bytes, bytes + size});
-  replay.record("roundtrip_equal",
-                replay.json(coordinates_of(replay, again) == coordinates_of(replay, made)));
   replay.record("at", positions(replay, made, mesh));
 }
 
 // Wrong on purpose. What C's arguments cannot say records nothing, and is listed as such.
 void topology_bad(Replay& replay) {
-  if (replay.has("serialized_hex")) {
-    topology_of_bytes(bytes_of(replay.text("serialized_hex")));
-    return;
-  }
+  if (replay.has("serialized_hex")) return;  // only libdist.tf has topologies as bytes
   const Json& mesh_json = replay.input("mesh_shape");
   const Json& devices_json = replay.input("device_coordinates");
   const Numbers mesh = numbers_of(mesh_json);
@@ -194,12 +169,6 @@ void topology_bad(Replay& replay) {
                              made.out()));
   replay.record("missing_devices", missing_of(replay, made));
   replay.record("num_tasks", replay.json(dist_topology_num_tasks(made.get())));
-}
-
-void topology_serialized(Replay& replay) {
-  const Topology made = topology_of_bytes(bytes_of(replay.text("serialized_hex")));
-  replay.record("mesh_shape", mesh_of(replay, made));
-  replay.record("device_coordinates", coordinates_of(replay, made));
 }
 
 // ---- Assignments that are built
@@ -319,23 +288,19 @@ Topology full_topology(const Numbers& mesh) {
 }
 
 void build_special(Replay& replay) {
-  if (replay.has("topology")) return;  // a text in place of a topology
+  if (replay.has("topology") || replay.has("topology_serialized_hex"))
+    return;  // a text or bytes in place of a topology
   const Json null;
-  const bool serialized = replay.has("topology_serialized_hex");
-  const Topology topology = serialized ? topology_of_bytes(bytes_of(replay.text("topology_serialized_hex")))
-                                       : full_topology(numbers_of(replay.input("mesh_shape")));
+  const Topology topology = full_topology(numbers_of(replay.input("mesh_shape")));
   const auto argument = [&](const char* key) -> const Json& {
-    const Json* const found = serialized ? nullptr : find(replay.input("kwargs"), key);
+    const Json* const found = find(replay.input("kwargs"), key);
     return found == nullptr ? null : *found;
   };
   const Json& n = argument("num_replicas");
   const Json& order = argument("device_order_mode");
-  const Assignment made =
-      build(replay, topology, argument("computation_shape"), argument("computation_stride"),
-            serialized   ? 2
-            : n.IsNull() ? 1
-                         : n.GetInt(),
-            order.IsNull() ? DIST_DEVICE_ORDER_AUTO : device_order(replay, order));
+  const Assignment made = build(replay, topology, argument("computation_shape"),
+                                argument("computation_stride"), n.IsNull() ? 1 : n.GetInt(),
+                                order.IsNull() ? DIST_DEVICE_ORDER_AUTO : device_order(replay, order));
   replay.record("core_assignment", cores_of(replay, made));
 }
 
@@ -404,7 +369,7 @@ struct Program {
 constexpr Program kPrograms[] = {
     {"topology/", topology},
     {"topology_bad/", topology_bad},
-    {"topology_serialized/", topology_serialized},
+    {"topology_serialized/", [](Replay&) {}},
     {"build/", build_plain},
     {"build_stride/", build_strided},
     {"build_special/", build_special},

@@ -53,8 +53,7 @@ inline std::string text_literal(const char* text) { return text == nullptr ? "-"
 
 // Calls whose object is a new one.
 inline bool makes_object(std::string_view call) {
-  for (const std::string_view end :
-       {"_build", "_from_serialized", "_from_json", "_spec_union", "_resolver_spec"}) {
+  for (const std::string_view end : {"_build", "_from_json", "_spec_union", "_resolver_spec"}) {
     if (call.ends_with(end)) return true;
   }
   return call.find("_create") != call.npos;

@@ -1363,1186 +1363,1180 @@ typedef long long swig_type_1333;
 typedef long long swig_type_1334;
 typedef long long swig_type_1335;
 typedef long long swig_type_1336;
-typedef long long swig_type_1337;
-typedef _gostring_ swig_type_1338;
-typedef long long swig_type_1339;
-typedef _gostring_ swig_type_1340;
-typedef long long swig_type_1341;
+typedef _gostring_ swig_type_1337;
+typedef long long swig_type_1338;
+typedef _gostring_ swig_type_1339;
+typedef long long swig_type_1340;
+typedef _gostring_ swig_type_1341;
 typedef _gostring_ swig_type_1342;
-typedef _gostring_ swig_type_1343;
-typedef long long swig_type_1344;
-typedef _goslice_ swig_type_1345;
-typedef _gostring_ swig_type_1346;
-typedef long long swig_type_1347;
-typedef _gostring_ swig_type_1348;
-typedef _goslice_ swig_type_1349;
-typedef long long swig_type_1350;
-typedef _gostring_ swig_type_1351;
+typedef long long swig_type_1343;
+typedef _goslice_ swig_type_1344;
+typedef _gostring_ swig_type_1345;
+typedef long long swig_type_1346;
+typedef _gostring_ swig_type_1347;
+typedef long long swig_type_1348;
+typedef long long swig_type_1349;
+typedef _goslice_ swig_type_1350;
+typedef long long swig_type_1351;
 typedef long long swig_type_1352;
 typedef long long swig_type_1353;
 typedef _goslice_ swig_type_1354;
 typedef long long swig_type_1355;
 typedef long long swig_type_1356;
 typedef long long swig_type_1357;
-typedef _goslice_ swig_type_1358;
+typedef long long swig_type_1358;
 typedef long long swig_type_1359;
-typedef long long swig_type_1360;
-typedef long long swig_type_1361;
+typedef _gostring_ swig_type_1360;
+typedef _gostring_ swig_type_1361;
 typedef long long swig_type_1362;
-typedef long long swig_type_1363;
-typedef _gostring_ swig_type_1364;
+typedef _goslice_ swig_type_1363;
+typedef long long swig_type_1364;
 typedef _gostring_ swig_type_1365;
 typedef long long swig_type_1366;
-typedef _goslice_ swig_type_1367;
+typedef _gostring_ swig_type_1367;
 typedef long long swig_type_1368;
-typedef _gostring_ swig_type_1369;
+typedef _goslice_ swig_type_1369;
 typedef long long swig_type_1370;
 typedef _gostring_ swig_type_1371;
 typedef long long swig_type_1372;
-typedef _goslice_ swig_type_1373;
+typedef _gostring_ swig_type_1373;
 typedef long long swig_type_1374;
-typedef _gostring_ swig_type_1375;
+typedef long long swig_type_1375;
 typedef long long swig_type_1376;
 typedef _gostring_ swig_type_1377;
 typedef long long swig_type_1378;
-typedef long long swig_type_1379;
+typedef _gostring_ swig_type_1379;
 typedef long long swig_type_1380;
-typedef _gostring_ swig_type_1381;
-typedef long long swig_type_1382;
-typedef _gostring_ swig_type_1383;
-typedef long long swig_type_1384;
-extern void _wrap_Swig_free_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cdist_656ba16f52f6032d(swig_intgo arg1);
-extern swig_intgo _wrap_DIST_OK_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_CANCELLED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_UNKNOWN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ABORTED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_INTERNAL_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_F16_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_BF16_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_F32_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_F64_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_I8_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_U8_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_I16_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_U16_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_I32_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_U32_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_I64_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_U64_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COMPLEX64_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_BOOL_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_AUTO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_NONE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_GRPC_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_TRANSPORT_GLOO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REFORM_EXPLICIT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ASSIGN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_NO_TIMEOUT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_LOG_INFO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_TASK_UNSET_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_656ba16f52f6032d(void);
+extern void _wrap_Swig_free_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_cdist_377dbe7983f549bf(swig_intgo arg1);
+extern swig_intgo _wrap_DIST_OK_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_CANCELLED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_UNKNOWN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ABORTED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_INTERNAL_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_F16_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_BF16_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_F32_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_F64_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_I8_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_U8_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_I16_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_U16_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_I32_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_U32_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_I64_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_U64_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COMPLEX64_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_BOOL_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_NUMERICS_TREE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_AUTO_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_NONE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_GRPC_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_TRANSPORT_GLOO_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REFORM_EXPLICIT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ASSIGN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_NO_TIMEOUT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_LOG_INFO_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_TASK_UNSET_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_377dbe7983f549bf(void);
 
 #cgo pkg-config: dist
 
-extern swig_type_1 _wrap_told_cdist_656ba16f52f6032d(swig_intgo arg1);
-extern swig_type_2 _wrap_memory_counter_cdist_656ba16f52f6032d(void);
-extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_656ba16f52f6032d(int);
-extern void _wrap_DeleteDirectorCallbacks_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_delete_Callbacks_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_intgo _wrap_Callbacks_replica_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_3 arg2, swig_type_4 arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_5 _wrap_Callbacks_values_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3, swig_type_8 arg4, swig_type_9 arg5);
-extern swig_type_10 _wrap_Callbacks_merge_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_11 arg2, swig_type_12 arg3, swig_type_13 arg4, swig_type_14 arg5);
-extern swig_type_15 _wrap_Callbacks_update_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_type_17 arg4, swig_type_18 arg5, swig_type_19 arg6, swig_type_20 arg7);
-extern swig_type_21 _wrap_Callbacks_source_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_22 arg2, swig_type_23 arg3);
-extern swig_type_24 _wrap_Callbacks_file_source_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3, swig_type_27 arg4, swig_type_28 arg5);
-extern swig_type_29 _wrap_Callbacks_dataset_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_30 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_31 _wrap_Callbacks_dataset_reduce_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_32 arg2, swig_type_33 arg3, swig_type_34 arg4);
-extern swig_type_35 _wrap_Callbacks_value_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_36 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_37 _wrap_Callbacks_initial_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_38 arg2);
-extern swig_type_39 _wrap_Callbacks_method_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4, swig_type_43 arg5, swig_type_44 arg6);
-extern swig_type_45 _wrap_Callbacks_closure_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4);
-extern swig_type_49 _wrap_Callbacks_create_state_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_50 arg2, swig_type_51 arg3);
-extern void _wrap_Callbacks_destroy_state_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3);
-extern swig_intgo _wrap_Callbacks_warm_up_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
-extern swig_intgo _wrap_Callbacks_step_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4);
-extern swig_intgo _wrap_Callbacks_update_variables_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3, swig_type_61 arg4, swig_type_62 arg5);
-extern swig_intgo _wrap_Callbacks_partition_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3, swig_type_65 arg4);
-extern void _wrap_Callbacks_loop_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_66 arg2, swig_type_67 arg3, swig_type_68 arg4);
-extern void _wrap_Callbacks_reduce_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4, swig_type_72 arg5, swig_intgo arg6);
-extern void _wrap_Callbacks_apply_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4, swig_type_76 arg5, swig_intgo arg6, swig_type_77 arg7, swig_type_78 arg8, swig_intgo arg9, swig_type_79 arg10);
-extern swig_intgo _wrap_Callbacks_reduce_components_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_80 arg2, swig_intgo arg3, swig_type_81 arg4, swig_type_82 arg5, swig_type_83 arg6);
-extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_84 arg2, swig_type_85 arg3, swig_type_86 arg4, swig_type_87 arg5);
-extern swig_intgo _wrap_Callbacks_gather_components_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3, swig_type_90 arg4, swig_intgo arg5, swig_type_91 arg6);
-extern void _wrap_Callbacks_log_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_92 arg2, swig_intgo arg3, swig_type_93 arg4);
-extern swig_intgo _wrap_Callbacks_execute_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3, swig_type_96 arg4);
-extern void _wrap_Callbacks_release_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_97 arg2);
-extern void _wrap_set_callbacks_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_run_task_cdist_656ba16f52f6032d(swig_type_98 arg1, swig_type_99 arg2);
-extern void _wrap_ClusterJobs_add_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5);
-extern swig_type_104 _wrap_ClusterJobs_size_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_105 _wrap_ClusterJobs_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_ClusterJobs_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_ClusterJobs_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_ResolverAnswer_set_text_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_106 arg2);
-extern void _wrap_ResolverAnswer_set_number_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_ResolverAnswer_set_spec_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_107 arg2);
-extern swig_intgo _wrap_RESOLVER_SPEC_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_656ba16f52f6032d(void);
-extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_656ba16f52f6032d(int);
-extern void _wrap_DeleteDirectorResolverCallbacks_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_delete_ResolverCallbacks_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_108 arg2, swig_intgo arg3, swig_type_109 arg4, swig_intgo arg5, swig_type_110 arg6, uintptr_t arg7);
-extern void _wrap_set_resolver_callbacks_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_111 _wrap_cluster_resolver_create_host_cdist_656ba16f52f6032d(swig_type_112 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_113 _wrap_partitions_fixed_shards_cdist_656ba16f52f6032d(swig_type_114 arg1, swig_type_115 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_type_116 _wrap_partitions_min_size_cdist_656ba16f52f6032d(swig_type_117 arg1, swig_type_118 arg2, swig_intgo arg3, swig_type_119 arg4, swig_type_120 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_121 _wrap_partitions_max_size_cdist_656ba16f52f6032d(swig_type_122 arg1, swig_type_123 arg2, swig_intgo arg3, swig_type_124 arg4, swig_type_125 arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_126 _wrap_dist_cluster_spec_from_json_cdist_656ba16f52f6032d(swig_type_127 arg1, swig_voidp arg2);
-extern swig_type_128 _wrap_dist_cluster_spec_create_cdist_656ba16f52f6032d(swig_type_129 arg1, swig_type_130 arg2, swig_voidp arg3);
-extern swig_type_131 _wrap_dist_cluster_spec_union_cdist_656ba16f52f6032d(swig_type_132 arg1, swig_type_133 arg2, swig_voidp arg3);
-extern void _wrap_dist_cluster_spec_destroy_cdist_656ba16f52f6032d(swig_type_134 arg1);
-extern swig_type_135 _wrap_dist_cluster_spec_num_jobs_cdist_656ba16f52f6032d(swig_type_136 arg1);
-extern swig_type_137 _wrap_dist_cluster_spec_job_cdist_656ba16f52f6032d(swig_type_138 arg1, swig_type_139 arg2);
-extern swig_type_140 _wrap_dist_cluster_spec_num_tasks_cdist_656ba16f52f6032d(swig_type_141 arg1, swig_type_142 arg2, swig_voidp arg3);
-extern swig_type_143 _wrap_dist_cluster_spec_task_indices_cdist_656ba16f52f6032d(swig_type_144 arg1, swig_type_145 arg2, swig_voidp arg3, swig_type_146 arg4, swig_voidp arg5);
-extern swig_type_147 _wrap_dist_cluster_spec_task_address_cdist_656ba16f52f6032d(swig_type_148 arg1, swig_type_149 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_656ba16f52f6032d(swig_type_150 arg1, swig_type_151 arg2);
-extern swig_type_152 _wrap_dist_cluster_spec_json_cdist_656ba16f52f6032d(swig_type_153 arg1);
-extern swig_type_154 _wrap_dist_cluster_validate_cdist_656ba16f52f6032d(swig_type_155 arg1, swig_type_156 arg2, swig_intgo arg3);
-extern swig_type_157 _wrap_dist_cluster_is_chief_cdist_656ba16f52f6032d(swig_type_158 arg1, swig_type_159 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_160 _wrap_dist_cluster_collective_leader_cdist_656ba16f52f6032d(swig_type_161 arg1, swig_type_162 arg2, swig_intgo arg3, swig_type_163 arg4, swig_type_164 arg5);
-extern swig_type_165 _wrap_dist_cluster_coordination_leader_cdist_656ba16f52f6032d(swig_type_166 arg1, swig_type_167 arg2, swig_type_168 arg3);
-extern swig_type_169 _wrap_dist_cluster_worker_count_cdist_656ba16f52f6032d(swig_type_170 arg1, swig_type_171 arg2, swig_voidp arg3);
-extern swig_type_172 _wrap_dist_cluster_id_in_cluster_cdist_656ba16f52f6032d(swig_type_173 arg1, swig_type_174 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_175 _wrap_dist_cluster_should_save_checkpoint_cdist_656ba16f52f6032d(swig_type_176 arg1, swig_type_177 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_178 _wrap_dist_cluster_should_save_summary_cdist_656ba16f52f6032d(swig_type_179 arg1, swig_type_180 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_181 _wrap_dist_cluster_should_evaluate_cdist_656ba16f52f6032d(swig_type_182 arg1, swig_type_183 arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_184 arg2);
-extern swig_type_185 _wrap_dist_cluster_resolver_options_environment_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_186 arg2);
-extern swig_type_187 _wrap_dist_cluster_resolver_options_session_address_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_188 arg2);
-extern swig_type_189 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_cluster_resolver_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_190 arg2);
-extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_191 arg2);
-extern swig_type_192 _wrap_dist_cluster_resolver_create_simple_cdist_656ba16f52f6032d(swig_type_193 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_194 _wrap_dist_cluster_resolver_create_tf_config_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_slurm_options_has_rank_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_rank_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_num_tasks_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_host_list_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_195 arg2);
-extern swig_type_196 _wrap_dist_slurm_options_host_list_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_197 arg2);
-extern swig_type_198 _wrap_dist_slurm_options_tasks_per_node_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_port_base_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_port_base_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_slurm_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_slurm_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_slurm_options_set_jobs_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_199 _wrap_dist_cluster_resolver_create_slurm_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_200 _wrap_dist_slurm_expand_tasks_per_node_cdist_656ba16f52f6032d(swig_type_201 arg1, swig_voidp arg2, swig_type_202 arg3, swig_voidp arg4);
-extern void _wrap_dist_kubernetes_options_has_index_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_index_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_index_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_first_index_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_port_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_host_name_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_203 arg2);
-extern swig_type_204 _wrap_dist_kubernetes_options_host_name_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_service_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_205 arg2);
-extern swig_type_206 _wrap_dist_kubernetes_options_service_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_name_space_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_207 arg2);
-extern swig_type_208 _wrap_dist_kubernetes_options_name_space_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_kubernetes_options_domain_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_209 arg2);
-extern swig_type_210 _wrap_dist_kubernetes_options_domain_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_kubernetes_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_211 _wrap_dist_cluster_resolver_create_kubernetes_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_212 _wrap_dist_cluster_resolver_create_union_cdist_656ba16f52f6032d(swig_type_213 arg1, swig_type_214 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_cluster_resolver_destroy_cdist_656ba16f52f6032d(swig_type_215 arg1);
-extern swig_type_216 _wrap_dist_cluster_resolver_spec_cdist_656ba16f52f6032d(swig_type_217 arg1, swig_voidp arg2);
-extern swig_type_218 _wrap_dist_cluster_resolver_task_type_cdist_656ba16f52f6032d(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4);
-extern swig_type_222 _wrap_dist_cluster_resolver_task_id_cdist_656ba16f52f6032d(swig_type_223 arg1, swig_voidp arg2);
-extern swig_type_224 _wrap_dist_cluster_resolver_rpc_layer_cdist_656ba16f52f6032d(swig_type_225 arg1, swig_type_226 arg2, swig_type_227 arg3, swig_voidp arg4);
-extern swig_type_228 _wrap_dist_cluster_resolver_environment_cdist_656ba16f52f6032d(swig_type_229 arg1, swig_type_230 arg2, swig_type_231 arg3, swig_voidp arg4);
-extern swig_type_232 _wrap_dist_cluster_resolver_master_cdist_656ba16f52f6032d(swig_type_233 arg1, swig_type_234 arg2, swig_intgo arg3, swig_type_235 arg4, swig_type_236 arg5, swig_type_237 arg6);
-extern swig_type_238 _wrap_dist_cluster_resolver_num_accelerators_cdist_656ba16f52f6032d(swig_type_239 arg1, swig_type_240 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_241 _wrap_dist_cluster_resolver_gpu_ids_cdist_656ba16f52f6032d(swig_type_242 arg1, swig_type_243 arg2, swig_type_244 arg3);
-extern void _wrap_dist_rendezvous_options_has_rank_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_rank_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rendezvous_options_rank_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_size_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rendezvous_options_size_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_address_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_245 arg2);
-extern swig_type_246 _wrap_dist_rendezvous_options_address_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_job_name_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_247 arg2);
-extern swig_type_248 _wrap_dist_rendezvous_options_job_name_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_249 arg2);
-extern swig_type_250 _wrap_dist_rendezvous_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rendezvous_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_251 arg2);
-extern swig_type_252 _wrap_dist_rendezvous_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_rendezvous_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_rendezvous_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_253 _wrap_dist_cluster_resolver_create_rendezvous_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_656ba16f52f6032d(void);
-extern swig_type_254 _wrap_dist_partitions_part_cdist_656ba16f52f6032d(swig_type_255 arg1, swig_type_256 arg2, swig_type_257 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_258 _wrap_dist_partitions_part_of_cdist_656ba16f52f6032d(swig_type_259 arg1, swig_type_260 arg2, swig_type_261 arg3, swig_voidp arg4, swig_voidp arg5);
-extern swig_type_262 _wrap_submit_cdist_656ba16f52f6032d(swig_type_263 arg1, swig_type_264 arg2, swig_intgo arg3, swig_type_265 arg4, swig_type_266 arg5, swig_type_267 arg6, swig_type_268 arg7, swig_voidp arg8);
-extern swig_type_269 _wrap_batcher_submit_cdist_656ba16f52f6032d(swig_type_270 arg1, swig_type_271 arg2, swig_intgo arg3, swig_type_272 arg4, swig_type_273 arg5, swig_type_274 arg6, swig_type_275 arg7, swig_type_276 arg8, swig_voidp arg9);
-extern swig_intgo _wrap_DIST_VERSION_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_dist_version_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_656ba16f52f6032d(swig_type_277 arg1);
-extern swig_type_278 _wrap_dist_status_name_cdist_656ba16f52f6032d(swig_intgo arg1);
-extern swig_type_279 _wrap_dist_fail_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_280 arg2);
-extern swig_type_281 _wrap_dist_enum_name_cdist_656ba16f52f6032d(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_282 _wrap_dist_enum_from_name_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_283 arg2, swig_voidp arg3);
-extern void _wrap_dist_strategy_options_kind_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_num_replicas_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_numerics_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_284 arg2);
-extern swig_type_285 _wrap_dist_strategy_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_286 arg2);
-extern swig_type_287 _wrap_dist_strategy_options_async_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_288 arg2);
-extern swig_type_289 _wrap_dist_strategy_options_parameter_device_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_communication_set_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_290 arg2);
-extern swig_type_291 _wrap_dist_strategy_options_cross_device_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_strategy_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_placement_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_292 arg2);
-extern swig_type_293 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_budget_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_294 arg2);
-extern swig_type_295 _wrap_dist_strategy_options_budget_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_helper_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_helper_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_recorded_events_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_recorded_events_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_late_destroys_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_late_destroys_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_296 arg2);
-extern swig_type_297 _wrap_dist_strategy_options_device_assignment_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_transport_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_298 arg2);
-extern swig_type_299 _wrap_dist_strategy_options_cluster_resolver_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_network_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_300 arg2);
-extern swig_type_301 _wrap_dist_strategy_options_network_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_302 arg2);
-extern swig_type_303 _wrap_dist_strategy_options_staging_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_reform_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_reform_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_304 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_305 arg2, swig_type_306 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3, swig_type_309 arg4);
-extern void _wrap_dist_strategy_options_set_cpus_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3);
-extern void _wrap_dist_strategy_options_set_executor_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_312 arg2, swig_intgo arg3);
-extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_313 arg2, swig_type_314 arg3);
-extern void _wrap_dist_strategy_options_set_functions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_315 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_316 _wrap_dist_strategy_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_317 _wrap_dist_strategy_destroy_cdist_656ba16f52f6032d(swig_type_318 arg1);
-extern swig_type_319 _wrap_dist_strategy_cancel_cdist_656ba16f52f6032d(swig_type_320 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_656ba16f52f6032d(swig_type_321 arg1);
-extern swig_type_322 _wrap_dist_strategy_shutdown_cdist_656ba16f52f6032d(swig_type_323 arg1, swig_type_324 arg2);
-extern swig_intgo _wrap_dist_strategy_kind_of_cdist_656ba16f52f6032d(swig_type_325 arg1);
-extern swig_type_326 _wrap_dist_strategy_device_cdist_656ba16f52f6032d(swig_type_327 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_328 _wrap_dist_strategy_parameter_device_cdist_656ba16f52f6032d(swig_type_329 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_330 _wrap_dist_canonical_device_cdist_656ba16f52f6032d(swig_type_331 arg1, swig_type_332 arg2, swig_type_333 arg3);
-extern void _wrap_dist_strategy_properties_kind_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_workers_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_between_graph_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_init_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_worker_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_first_replica_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_generation_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_generation_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_joined_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_joined_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_left_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_max_contributions_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_properties_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_strategy_properties_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_334 _wrap_dist_strategy_query_cdist_656ba16f52f6032d(swig_type_335 arg1, uintptr_t arg2);
-extern swig_type_336 _wrap_dist_strategy_cluster_resolver_cdist_656ba16f52f6032d(swig_type_337 arg1, swig_voidp arg2);
-extern swig_type_338 _wrap_dist_budget_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
-extern void _wrap_dist_budget_destroy_cdist_656ba16f52f6032d(swig_type_339 arg1);
-extern void _wrap_dist_network_options_credit_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_340 arg2);
-extern swig_type_341 _wrap_dist_network_options_credit_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_network_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_network_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_network_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_342 _wrap_dist_network_create_cdist_656ba16f52f6032d(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_network_destroy_cdist_656ba16f52f6032d(swig_type_343 arg1);
-extern void _wrap_dist_reform_options_min_workers_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_reform_options_min_workers_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_reform_options_window_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_344 arg2);
-extern swig_type_345 _wrap_dist_reform_options_window_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_reform_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_346 arg2);
-extern swig_type_347 _wrap_dist_reform_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_reform_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_reform_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_348 _wrap_dist_strategy_reform_cdist_656ba16f52f6032d(swig_type_349 arg1, uintptr_t arg2);
-extern swig_type_350 _wrap_dist_strategy_reform_due_cdist_656ba16f52f6032d(swig_type_351 arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_352 arg2);
-extern swig_type_353 _wrap_dist_run_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_354 arg2);
-extern swig_type_355 _wrap_dist_run_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_run_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_run_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_356 _wrap_dist_run_cdist_656ba16f52f6032d(swig_type_357 arg1, swig_type_358 arg2, uintptr_t arg3);
-extern swig_type_359 _wrap_dist_run_values_cdist_656ba16f52f6032d(swig_type_360 arg1, swig_type_361 arg2, swig_type_362 arg3, swig_type_363 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_656ba16f52f6032d(swig_type_364 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_656ba16f52f6032d(swig_type_365 arg1);
-extern swig_type_366 _wrap_dist_replica_strategy_cdist_656ba16f52f6032d(swig_type_367 arg1);
-extern swig_type_368 _wrap_dist_replica_parallel_for_cdist_656ba16f52f6032d(swig_type_369 arg1, swig_type_370 arg2, swig_type_371 arg3, swig_type_372 arg4, swig_type_373 arg5);
-extern swig_type_374 _wrap_dist_merge_call_cdist_656ba16f52f6032d(swig_type_375 arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_379 _wrap_dist_replica_enter_cdist_656ba16f52f6032d(swig_type_380 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_381 _wrap_dist_replica_leave_cdist_656ba16f52f6032d(swig_type_382 arg1, swig_intgo arg2);
-extern swig_type_383 _wrap_dist_replica_detach_cdist_656ba16f52f6032d(swig_type_384 arg1);
-extern swig_type_385 _wrap_dist_replica_attach_cdist_656ba16f52f6032d(swig_type_386 arg1);
-extern swig_type_387 _wrap_dist_cancel_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_388 _wrap_dist_cancel_signal_cdist_656ba16f52f6032d(swig_type_389 arg1, swig_type_390 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_656ba16f52f6032d(swig_type_391 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_656ba16f52f6032d(swig_type_392 arg1);
-extern void _wrap_dist_collective_options_numerics_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_393 arg2);
-extern swig_type_394 _wrap_dist_collective_options_tag_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_395 arg2);
-extern swig_type_396 _wrap_dist_collective_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_397 arg2);
-extern swig_type_398 _wrap_dist_collective_options_group_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_399 arg2);
-extern swig_type_400 _wrap_dist_collective_options_contributions_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_axis_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_planned_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_401 arg2);
-extern swig_type_402 _wrap_dist_collective_options_bytes_per_pack_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_403 arg2);
-extern swig_type_404 _wrap_dist_collective_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_405 arg2);
-extern swig_type_406 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_collective_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_collective_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_409 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3);
-extern void _wrap_dist_collective_options_begin_work_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_412 _wrap_dist_collective_options_work_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_413 _wrap_dist_all_reduce_cdist_656ba16f52f6032d(swig_type_414 arg1, swig_intgo arg2, swig_type_415 arg3, swig_type_416 arg4, swig_type_417 arg5, uintptr_t arg6);
-extern swig_type_418 _wrap_dist_reduce_to_root_cdist_656ba16f52f6032d(swig_type_419 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_420 arg4, swig_type_421 arg5, swig_type_422 arg6, uintptr_t arg7);
-extern swig_type_423 _wrap_dist_reduce_scatter_cdist_656ba16f52f6032d(swig_type_424 arg1, swig_intgo arg2, swig_type_425 arg3, swig_type_426 arg4, swig_type_427 arg5, uintptr_t arg6);
-extern swig_type_428 _wrap_dist_all_gather_cdist_656ba16f52f6032d(swig_type_429 arg1, swig_type_430 arg2, swig_type_431 arg3, swig_type_432 arg4, uintptr_t arg5);
-extern swig_type_433 _wrap_dist_gather_to_root_cdist_656ba16f52f6032d(swig_type_434 arg1, swig_intgo arg2, swig_type_435 arg3, swig_type_436 arg4, swig_type_437 arg5, uintptr_t arg6);
-extern swig_type_438 _wrap_dist_broadcast_cdist_656ba16f52f6032d(swig_type_439 arg1, swig_intgo arg2, swig_type_440 arg3, swig_type_441 arg4, swig_type_442 arg5, uintptr_t arg6);
-extern swig_type_443 _wrap_dist_scatter_from_root_cdist_656ba16f52f6032d(swig_type_444 arg1, swig_intgo arg2, swig_type_445 arg3, swig_type_446 arg4, swig_type_447 arg5, uintptr_t arg6);
-extern swig_type_448 _wrap_dist_all_to_all_cdist_656ba16f52f6032d(swig_type_449 arg1, swig_type_450 arg2, swig_type_451 arg3, swig_type_452 arg4, uintptr_t arg5);
-extern swig_type_453 _wrap_dist_scan_cdist_656ba16f52f6032d(swig_type_454 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_455 arg4, swig_type_456 arg5, swig_type_457 arg6, uintptr_t arg7);
-extern swig_type_458 _wrap_dist_permute_cdist_656ba16f52f6032d(swig_type_459 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_460 arg4, swig_type_461 arg5, swig_type_462 arg6, uintptr_t arg7);
-extern swig_type_463 _wrap_dist_barrier_cdist_656ba16f52f6032d(swig_type_464 arg1, uintptr_t arg2);
-extern swig_type_465 _wrap_dist_all_reduce_value_cdist_656ba16f52f6032d(swig_type_466 arg1, swig_intgo arg2, swig_type_467 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_468 _wrap_dist_all_gather_value_cdist_656ba16f52f6032d(swig_type_469 arg1, swig_type_470 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_471 _wrap_dist_group_create_cdist_656ba16f52f6032d(swig_type_472 arg1, swig_type_473 arg2, swig_type_474 arg3, swig_voidp arg4);
-extern swig_type_475 _wrap_dist_group_destroy_cdist_656ba16f52f6032d(swig_type_476 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_656ba16f52f6032d(swig_type_477 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_656ba16f52f6032d(swig_type_478 arg1, swig_intgo arg2);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_479 arg2);
-extern swig_type_480 _wrap_dist_communication_options_bytes_per_pack_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_481 arg2);
-extern swig_type_482 _wrap_dist_communication_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_communication_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_communication_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_483 _wrap_dist_communication_options_merge_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_dist_apply_options_kind_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_apply_options_learning_rate_set_cdist_656ba16f52f6032d(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_learning_rate_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_apply_options_momentum_set_cdist_656ba16f52f6032d(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_momentum_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_apply_options_clip_norm_set_cdist_656ba16f52f6032d(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_clip_norm_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_apply_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_apply_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_484 arg2, swig_type_485 arg3, swig_type_486 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_487 arg2);
-extern swig_type_488 _wrap_dist_reduce_apply_cdist_656ba16f52f6032d(swig_type_489 arg1, swig_intgo arg2, swig_type_490 arg3, swig_type_491 arg4, swig_type_492 arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
-extern swig_type_493 _wrap_dist_work_test_cdist_656ba16f52f6032d(swig_type_494 arg1, swig_voidp arg2);
-extern swig_type_495 _wrap_dist_work_wait_cdist_656ba16f52f6032d(swig_type_496 arg1, swig_type_497 arg2);
-extern swig_type_498 _wrap_dist_work_wait_any_cdist_656ba16f52f6032d(swig_type_499 arg1, swig_type_500 arg2, swig_type_501 arg3, swig_voidp arg4);
-extern swig_type_502 _wrap_dist_work_cancel_cdist_656ba16f52f6032d(swig_type_503 arg1);
-extern void _wrap_dist_work_destroy_cdist_656ba16f52f6032d(swig_type_504 arg1);
-extern swig_type_505 _wrap_dist_work_start_cdist_656ba16f52f6032d(swig_type_506 arg1);
-extern swig_type_507 _wrap_dist_work_ready_cdist_656ba16f52f6032d(swig_type_508 arg1, swig_type_509 arg2);
-extern swig_intgo _wrap_DIST_PRIORITY_MIN_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PRIORITY_MAX_cdist_656ba16f52f6032d(void);
-extern void _wrap_dist_instances_options_helper_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_instances_options_helper_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_510 arg2);
-extern swig_type_511 _wrap_dist_instances_options_max_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_512 arg2);
-extern swig_type_513 _wrap_dist_instances_options_spin_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_514 arg2);
-extern swig_type_515 _wrap_dist_instances_options_stuck_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_max_replaced_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_instances_options_max_replaced_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_instances_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_instances_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_516 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_517 _wrap_dist_instances_open_cdist_656ba16f52f6032d(swig_type_518 arg1, uintptr_t arg2);
-extern swig_type_519 _wrap_dist_instances_close_cdist_656ba16f52f6032d(swig_type_520 arg1, swig_type_521 arg2);
-extern swig_type_522 _wrap_dist_serve_cdist_656ba16f52f6032d(swig_type_523 arg1, swig_intgo arg2);
-extern swig_type_524 _wrap_dist_instance_state_cdist_656ba16f52f6032d(swig_type_525 arg1);
-extern swig_type_526 _wrap_dist_replica_check_cdist_656ba16f52f6032d(swig_type_527 arg1);
-extern swig_type_528 _wrap_dist_request_test_cdist_656ba16f52f6032d(swig_type_529 arg1, swig_voidp arg2);
-extern swig_type_530 _wrap_dist_request_wait_cdist_656ba16f52f6032d(swig_type_531 arg1, swig_type_532 arg2);
-extern swig_type_533 _wrap_dist_request_wait_any_cdist_656ba16f52f6032d(swig_type_534 arg1, swig_type_535 arg2, swig_type_536 arg3, swig_voidp arg4);
-extern swig_type_537 _wrap_dist_request_cancel_cdist_656ba16f52f6032d(swig_type_538 arg1);
-extern swig_type_539 _wrap_dist_request_user_data_cdist_656ba16f52f6032d(swig_type_540 arg1);
-extern void _wrap_dist_request_destroy_cdist_656ba16f52f6032d(swig_type_541 arg1);
-extern swig_type_542 _wrap_dist_completions_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_543 _wrap_dist_completions_next_cdist_656ba16f52f6032d(swig_type_544 arg1, swig_type_545 arg2, swig_voidp arg3);
-extern swig_type_546 _wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(swig_type_547 arg1, swig_voidp arg2);
-extern void _wrap_dist_completions_destroy_cdist_656ba16f52f6032d(swig_type_548 arg1);
-extern void _wrap_dist_batcher_options_max_items_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_batcher_options_max_items_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_549 arg2);
-extern swig_type_550 _wrap_dist_batcher_options_max_delay_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_551 arg2);
-extern swig_type_552 _wrap_dist_batcher_options_max_waiting_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_553 arg2);
-extern swig_type_554 _wrap_dist_batcher_options_max_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_continuous_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_batcher_options_continuous_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_max_results_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_batcher_options_max_results_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_batcher_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_batcher_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_555 arg2, swig_type_556 arg3);
-extern void _wrap_dist_batcher_options_set_tokens_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_557 _wrap_dist_batcher_create_cdist_656ba16f52f6032d(swig_type_558 arg1, swig_type_559 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_batcher_count_cdist_656ba16f52f6032d(swig_type_560 arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_561 _wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(swig_type_562 arg1);
-extern swig_type_563 _wrap_dist_batch_size_cdist_656ba16f52f6032d(swig_type_564 arg1);
-extern swig_type_565 _wrap_dist_batch_bucket_cdist_656ba16f52f6032d(swig_type_566 arg1);
-extern swig_type_567 _wrap_dist_batch_user_data_cdist_656ba16f52f6032d(swig_type_568 arg1, swig_type_569 arg2);
-extern swig_type_570 _wrap_dist_batch_state_cdist_656ba16f52f6032d(swig_type_571 arg1, swig_type_572 arg2);
-extern void _wrap_dist_batch_set_state_cdist_656ba16f52f6032d(swig_type_573 arg1, swig_type_574 arg2, swig_type_575 arg3);
-extern swig_type_576 _wrap_dist_batch_check_cdist_656ba16f52f6032d(swig_type_577 arg1, swig_type_578 arg2);
-extern swig_type_579 _wrap_dist_batch_emit_cdist_656ba16f52f6032d(swig_type_580 arg1, swig_type_581 arg2, swig_type_582 arg3);
-extern void _wrap_dist_batch_end_cdist_656ba16f52f6032d(swig_type_583 arg1, swig_type_584 arg2, swig_intgo arg3);
-extern swig_type_585 _wrap_dist_request_take_cdist_656ba16f52f6032d(swig_type_586 arg1, swig_type_587 arg2, swig_voidp arg3);
-extern swig_type_588 _wrap_dist_versions_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_589 _wrap_dist_versions_publish_cdist_656ba16f52f6032d(swig_type_590 arg1, swig_type_591 arg2, swig_voidp arg3);
-extern swig_type_592 _wrap_dist_replica_version_cdist_656ba16f52f6032d(swig_type_593 arg1, swig_type_594 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_595 _wrap_dist_versions_latest_cdist_656ba16f52f6032d(swig_type_596 arg1);
-extern swig_type_597 _wrap_dist_versions_await_cdist_656ba16f52f6032d(swig_type_598 arg1, swig_type_599 arg2, swig_type_600 arg3);
-extern void _wrap_dist_versions_destroy_cdist_656ba16f52f6032d(swig_type_601 arg1);
-extern swig_type_602 _wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(swig_type_603 arg1, swig_type_604 arg2, swig_voidp arg3);
-extern swig_type_605 _wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(swig_type_606 arg1, swig_type_607 arg2, swig_type_608 arg3, swig_voidp arg4);
-extern swig_type_609 _wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(swig_type_610 arg1, swig_type_611 arg2, swig_type_612 arg3, swig_voidp arg4);
-extern swig_type_613 _wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(swig_type_614 arg1, swig_type_615 arg2, swig_type_616 arg3, swig_voidp arg4);
-extern swig_type_617 _wrap_dist_value_create_list_cdist_656ba16f52f6032d(swig_type_618 arg1, swig_type_619 arg2, swig_type_620 arg3, swig_voidp arg4);
-extern swig_type_621 _wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(swig_type_622 arg1, swig_type_623 arg2, swig_type_624 arg3, swig_voidp arg4);
-extern swig_type_625 _wrap_dist_value_create_dict_cdist_656ba16f52f6032d(swig_type_626 arg1, swig_type_627 arg2, swig_type_628 arg3, swig_type_629 arg4, swig_voidp arg5);
-extern swig_type_630 _wrap_dist_value_create_none_cdist_656ba16f52f6032d(swig_type_631 arg1, swig_voidp arg2);
-extern swig_type_632 _wrap_dist_value_create_variable_cdist_656ba16f52f6032d(swig_type_633 arg1, swig_voidp arg2);
-extern swig_type_634 _wrap_dist_values_from_function_cdist_656ba16f52f6032d(swig_type_635 arg1, swig_type_636 arg2, swig_voidp arg3);
-extern swig_type_637 _wrap_dist_value_retain_cdist_656ba16f52f6032d(swig_type_638 arg1);
-extern void _wrap_dist_value_release_cdist_656ba16f52f6032d(swig_type_639 arg1);
-extern swig_intgo _wrap_dist_value_kind_of_cdist_656ba16f52f6032d(swig_type_640 arg1);
-extern swig_type_641 _wrap_dist_value_size_cdist_656ba16f52f6032d(swig_type_642 arg1);
-extern swig_type_643 _wrap_dist_value_item_cdist_656ba16f52f6032d(swig_type_644 arg1, swig_type_645 arg2);
-extern swig_type_646 _wrap_dist_value_key_cdist_656ba16f52f6032d(swig_type_647 arg1, swig_type_648 arg2);
-extern swig_type_649 _wrap_dist_value_get_cdist_656ba16f52f6032d(swig_type_650 arg1, swig_type_651 arg2);
-extern swig_type_652 _wrap_dist_value_tensor_cdist_656ba16f52f6032d(swig_type_653 arg1, swig_type_654 arg2);
-extern swig_type_655 _wrap_dist_value_variable_cdist_656ba16f52f6032d(swig_type_656 arg1);
-extern swig_type_657 _wrap_dist_value_create_text_cdist_656ba16f52f6032d(swig_type_658 arg1, swig_type_659 arg2, swig_voidp arg3);
-extern swig_type_660 _wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(swig_type_661 arg1, swig_type_662 arg2, swig_voidp arg3);
-extern swig_type_663 _wrap_dist_value_create_composite_cdist_656ba16f52f6032d(swig_type_664 arg1, swig_intgo arg2, swig_type_665 arg3, swig_type_666 arg4, swig_voidp arg5);
-extern swig_type_667 _wrap_dist_value_text_cdist_656ba16f52f6032d(swig_type_668 arg1);
-extern swig_type_669 _wrap_dist_value_object_cdist_656ba16f52f6032d(swig_type_670 arg1);
-extern swig_type_671 _wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(swig_type_672 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_673 _wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(swig_type_674 arg1, uintptr_t arg2);
-extern swig_type_675 _wrap_dist_dtype_size_cdist_656ba16f52f6032d(swig_intgo arg1);
-extern swig_type_676 _wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(swig_type_677 arg1);
-extern void _wrap_dist_variable_options_aggregation_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_678 arg2);
-extern swig_type_679 _wrap_dist_variable_options_name_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_synchronization_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_variable_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_variable_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_680 arg2);
-extern swig_type_681 _wrap_dist_variable_create_cdist_656ba16f52f6032d(swig_type_682 arg1, swig_type_683 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_variable_destroy_cdist_656ba16f52f6032d(swig_type_684 arg1);
-extern swig_type_685 _wrap_dist_variable_name_cdist_656ba16f52f6032d(swig_type_686 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(swig_type_687 arg1);
-extern swig_type_688 _wrap_dist_variable_component_cdist_656ba16f52f6032d(swig_type_689 arg1, swig_intgo arg2, swig_type_690 arg3);
-extern swig_type_691 _wrap_dist_variable_read_cdist_656ba16f52f6032d(swig_type_692 arg1, swig_type_693 arg2, swig_voidp arg3);
-extern swig_type_694 _wrap_dist_variable_assign_cdist_656ba16f52f6032d(swig_type_695 arg1, swig_type_696 arg2, swig_intgo arg3, swig_type_697 arg4);
-extern swig_type_698 _wrap_dist_replica_read_cdist_656ba16f52f6032d(swig_type_699 arg1, swig_type_700 arg2, swig_voidp arg3);
-extern swig_type_701 _wrap_dist_replica_assign_cdist_656ba16f52f6032d(swig_type_702 arg1, swig_type_703 arg2, swig_intgo arg3, swig_type_704 arg4, uintptr_t arg5);
-extern swig_type_705 _wrap_dist_replica_variable_cdist_656ba16f52f6032d(swig_type_706 arg1, swig_type_707 arg2, swig_type_708 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_709 _wrap_dist_variable_class_cdist_656ba16f52f6032d(swig_type_710 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(swig_type_711 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(swig_type_712 arg1);
-extern swig_type_713 _wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(swig_type_714 arg1, swig_intgo arg2);
-extern swig_type_715 _wrap_dist_variable_device_cdist_656ba16f52f6032d(swig_type_716 arg1, swig_type_717 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_718 _wrap_dist_variable_scatter_cdist_656ba16f52f6032d(swig_type_719 arg1, swig_type_720 arg2, swig_intgo arg3, swig_type_721 arg4);
-extern swig_type_722 _wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(swig_type_723 arg1, swig_type_724 arg2, swig_intgo arg3, swig_type_725 arg4, uintptr_t arg5);
-extern swig_type_726 _wrap_dist_replica_scatter_cdist_656ba16f52f6032d(swig_type_727 arg1, swig_type_728 arg2, swig_intgo arg3, swig_type_729 arg4, uintptr_t arg5);
-extern swig_type_730 _wrap_dist_reduce_cdist_656ba16f52f6032d(swig_type_731 arg1, swig_intgo arg2, swig_type_732 arg3, swig_type_733 arg4, swig_type_734 arg5, swig_voidp arg6);
-extern swig_type_735 _wrap_dist_reduce_to_cdist_656ba16f52f6032d(swig_type_736 arg1, swig_intgo arg2, swig_type_737 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_738 _wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(swig_type_739 arg1, swig_intgo arg2, swig_type_740 arg3, uintptr_t arg4, swig_type_741 arg5, uintptr_t arg6, swig_type_742 arg7);
-extern swig_type_743 _wrap_dist_gather_cdist_656ba16f52f6032d(swig_type_744 arg1, swig_type_745 arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_update_options_ungrouped_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_update_options_parallel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_update_options_parallel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_update_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_update_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_746 _wrap_dist_update_cdist_656ba16f52f6032d(swig_type_747 arg1, swig_type_748 arg2, swig_type_749 arg3, swig_type_750 arg4, swig_type_751 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_752 _wrap_dist_update_non_slot_cdist_656ba16f52f6032d(swig_type_753 arg1, swig_type_754 arg2, swig_type_755 arg3, swig_type_756 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_757 _wrap_dist_replica_update_cdist_656ba16f52f6032d(swig_type_758 arg1, swig_type_759 arg2, swig_type_760 arg3, swig_type_761 arg4, swig_type_762 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_763 _wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(swig_type_764 arg1, swig_type_765 arg2, swig_voidp arg3);
-extern swig_type_766 _wrap_dist_broadcast_to_cdist_656ba16f52f6032d(swig_type_767 arg1, swig_type_768 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_769 _wrap_dist_destination_device_cdist_656ba16f52f6032d(swig_type_770 arg1, uintptr_t arg2, swig_type_771 arg3, swig_type_772 arg4);
-extern swig_type_773 _wrap_dist_reduce_op_from_aggregation_cdist_656ba16f52f6032d(swig_intgo arg1, swig_voidp arg2);
-extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_774 arg2);
-extern swig_type_775 _wrap_dist_dataset_options_global_batch_size_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shuffle_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_prefetch_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_776 arg2);
-extern swig_type_777 _wrap_dist_dataset_options_seed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_policy_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_num_workers_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_index_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_batches_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_hint_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_interleave_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_static_shapes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_replication_mode_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_as_one_process_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_dataset_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_dataset_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_778 arg2, swig_type_779 arg3);
-extern swig_type_780 _wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(swig_type_781 arg1, swig_type_782 arg2, swig_type_783 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_784 _wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(swig_type_785 arg1, swig_type_786 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_input_context_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_input_context_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_787 _wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_788 arg2, swig_voidp arg3);
-extern swig_type_789 _wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(swig_type_790 arg1, swig_type_791 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(swig_type_792 arg1);
-extern swig_type_793 _wrap_dist_iterator_create_cdist_656ba16f52f6032d(swig_type_794 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_795 arg2);
-extern swig_type_796 _wrap_dist_position_pass_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_797 arg2);
-extern swig_type_798 _wrap_dist_position_elements_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_799 arg2);
-extern swig_type_800 _wrap_dist_position_examples_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_801 arg2);
-extern swig_type_802 _wrap_dist_position_batches_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_position_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_position_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_803 _wrap_dist_iterator_position_cdist_656ba16f52f6032d(swig_type_804 arg1, uintptr_t arg2);
-extern swig_type_805 _wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(swig_type_806 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_807 _wrap_dist_iterator_next_cdist_656ba16f52f6032d(swig_type_808 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(swig_type_809 arg1);
-extern swig_type_810 _wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(swig_type_811 arg1, swig_type_812 arg2, swig_type_813 arg3, swig_type_814 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_815 _wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(swig_type_816 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_817 arg5, swig_type_818 arg6);
-extern swig_type_819 _wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(swig_type_820 arg1, swig_voidp arg2);
-extern swig_type_821 _wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3, swig_voidp arg4);
-extern swig_type_825 _wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(swig_type_826 arg1, swig_type_827 arg2);
-extern swig_type_828 _wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(swig_type_829 arg1, swig_voidp arg2);
-extern void _wrap_dist_drift_num_copies_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_drift_replica_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_replica_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_drift_expected_replica_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_830 arg2);
-extern swig_type_831 _wrap_dist_drift_element_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_drift_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_drift_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_832 _wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(swig_type_833 arg1, swig_type_834 arg2, uintptr_t arg3);
-extern swig_type_835 _wrap_dist_metric_create_cdist_656ba16f52f6032d(swig_type_836 arg1, swig_intgo arg2, swig_type_837 arg3, swig_voidp arg4);
-extern swig_type_838 _wrap_dist_metric_update_cdist_656ba16f52f6032d(swig_type_839 arg1, swig_type_840 arg2, swig_type_841 arg3, swig_type_842 arg4, swig_type_843 arg5);
-extern swig_type_844 _wrap_dist_metric_result_cdist_656ba16f52f6032d(swig_type_845 arg1, swig_type_846 arg2, swig_voidp arg3);
-extern swig_type_847 _wrap_dist_metric_reset_cdist_656ba16f52f6032d(swig_type_848 arg1, swig_type_849 arg2);
-extern swig_intgo _wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(swig_type_850 arg1);
-extern swig_type_851 _wrap_dist_metric_name_cdist_656ba16f52f6032d(swig_type_852 arg1);
-extern swig_type_853 _wrap_dist_metric_variable_cdist_656ba16f52f6032d(swig_type_854 arg1);
-extern void _wrap_dist_metric_destroy_cdist_656ba16f52f6032d(swig_type_855 arg1);
-extern swig_type_856 _wrap_dist_average_loss_cdist_656ba16f52f6032d(swig_type_857 arg1, swig_type_858 arg2, swig_type_859 arg3, swig_type_860 arg4, swig_type_861 arg5);
-extern swig_type_862 _wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(swig_type_863 arg1, swig_type_864 arg2, swig_type_865 arg3);
-extern swig_type_866 _wrap_dist_scope_enter_cdist_656ba16f52f6032d(swig_type_867 arg1);
-extern swig_type_868 _wrap_dist_scope_exit_cdist_656ba16f52f6032d(swig_type_869 arg1);
-extern swig_type_870 _wrap_dist_get_strategy_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_dist_has_strategy_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_656ba16f52f6032d(void);
-extern swig_type_871 _wrap_dist_get_replica_cdist_656ba16f52f6032d(void);
-extern swig_type_872 _wrap_dist_set_strategy_cdist_656ba16f52f6032d(swig_type_873 arg1);
-extern swig_type_874 _wrap_dist_colocate_enter_cdist_656ba16f52f6032d(swig_type_875 arg1, swig_type_876 arg2);
-extern swig_type_877 _wrap_dist_colocate_exit_cdist_656ba16f52f6032d(swig_type_878 arg1);
-extern swig_type_879 _wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3);
-extern swig_type_882 _wrap_dist_value_container_cdist_656ba16f52f6032d(swig_type_883 arg1);
-extern void _wrap_dist_cross_device_options_kind_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_884 arg2);
-extern swig_type_885 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_886 arg2);
-extern swig_type_887 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_cross_device_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_cross_device_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_888 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_889 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_890 _wrap_dist_cross_device_create_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(swig_type_891 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(swig_type_892 arg1);
-extern swig_type_893 _wrap_dist_cross_device_device_cdist_656ba16f52f6032d(swig_type_894 arg1);
-extern swig_type_895 _wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(swig_type_896 arg1, swig_intgo arg2, swig_type_897 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_898 _wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(swig_type_899 arg1, swig_intgo arg2, swig_type_900 arg3, uintptr_t arg4, swig_type_901 arg5, swig_type_902 arg6);
-extern swig_type_903 _wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(swig_type_904 arg1, swig_type_905 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_906 _wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(swig_type_907 arg1, swig_type_908 arg2, swig_intgo arg3, swig_voidp arg4);
-extern void _wrap_dist_checkpoint_options_sharded_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_checkpoint_options_sharded_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_position_set_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_checkpoint_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_909 arg2, swig_type_910 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_911 arg2, swig_type_912 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_913 arg2, swig_type_914 arg3);
-extern swig_type_915 _wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(swig_type_916 arg1, swig_type_917 arg2, swig_type_918 arg3, swig_type_919 arg4, uintptr_t arg5);
-extern swig_type_920 _wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(swig_type_921 arg1, swig_type_922 arg2, swig_type_923 arg3, swig_type_924 arg4, uintptr_t arg5);
-extern swig_type_925 _wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(swig_type_926 arg1, swig_type_927 arg2, swig_voidp arg3);
-extern swig_type_928 _wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(swig_type_929 arg1);
-extern swig_type_930 _wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(swig_type_931 arg1, swig_type_932 arg2);
-extern swig_type_933 _wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(swig_type_934 arg1, swig_type_935 arg2, swig_type_936 arg3);
-extern swig_type_937 _wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(swig_type_938 arg1, swig_type_939 arg2, swig_voidp arg3);
-extern void _wrap_dist_checkpoint_map_options_copy_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_checkpoint_map_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_940 _wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(swig_type_941 arg1, swig_type_942 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_943 _wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(swig_type_944 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_945 _wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(swig_type_946 arg1);
-extern swig_type_947 _wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(swig_type_948 arg1, swig_type_949 arg2);
-extern swig_type_950 _wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(swig_type_951 arg1, swig_type_952 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(swig_type_953 arg1);
-extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_656ba16f52f6032d(void);
-extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_656ba16f52f6032d(void);
-extern void _wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_954 arg2);
-extern swig_type_955 _wrap_dist_preemption_options_path_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_956 arg2);
-extern swig_type_957 _wrap_dist_preemption_options_grace_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_preemption_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_preemption_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_958 arg2, swig_type_959 arg3);
-extern swig_type_960 _wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(swig_type_961 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(swig_type_962 arg1);
-extern void _wrap_dist_preemption_notify_cdist_656ba16f52f6032d(swig_type_963 arg1);
-extern swig_type_964 _wrap_dist_preemption_run_cdist_656ba16f52f6032d(swig_type_965 arg1, swig_type_966 arg2, uintptr_t arg3);
-extern swig_type_967 _wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(swig_type_968 arg1, swig_type_969 arg2, swig_voidp arg3);
-extern void _wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(swig_type_970 arg1);
-extern swig_type_971 _wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(swig_type_972 arg1);
-extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rpc_server_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_rpc_server_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_973 _wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(swig_type_974 arg1, swig_type_975 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_976 _wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(swig_type_977 arg1, swig_type_978 arg2, swig_type_979 arg3);
-extern swig_type_980 _wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(swig_type_981 arg1);
-extern swig_type_982 _wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(swig_type_983 arg1);
-extern swig_type_984 _wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(swig_type_985 arg1);
-extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_986 arg2);
-extern swig_type_987 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rpc_client_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_rpc_client_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_988 _wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(swig_type_989 arg1, swig_type_990 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(swig_type_991 arg1);
-extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_992 arg2);
-extern swig_type_993 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_994 arg2);
-extern swig_type_995 _wrap_dist_rpc_call_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_rpc_call_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_996 _wrap_dist_rpc_call_cdist_656ba16f52f6032d(swig_type_997 arg1, swig_type_998 arg2, swig_type_999 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1000 _wrap_dist_rpc_begin_cdist_656ba16f52f6032d(swig_type_1001 arg1, swig_type_1002 arg2, swig_type_1003 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1004 _wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(swig_type_1005 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_1006 _wrap_dist_remote_value_get_cdist_656ba16f52f6032d(swig_type_1007 arg1, swig_type_1008 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(swig_type_1009 arg1);
-extern void _wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(swig_type_1010 arg1);
-extern swig_type_1011 _wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(swig_type_1012 arg1);
-extern void _wrap_dist_remote_value_release_cdist_656ba16f52f6032d(swig_type_1013 arg1);
-extern void _wrap_dist_server_options_num_threads_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_server_options_num_threads_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1014 arg2);
-extern swig_type_1015 _wrap_dist_server_options_bind_address_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1016 arg2);
-extern swig_type_1017 _wrap_dist_server_options_start_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1018 arg2);
-extern swig_type_1019 _wrap_dist_server_options_max_message_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_server_options_count_memory_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_server_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_server_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1020 _wrap_dist_server_create_cdist_656ba16f52f6032d(swig_type_1021 arg1, swig_type_1022 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1023 _wrap_dist_server_create_local_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_1024 _wrap_dist_server_register_cdist_656ba16f52f6032d(swig_type_1025 arg1, swig_type_1026 arg2, swig_type_1027 arg3);
-extern swig_type_1028 _wrap_dist_server_register_update_cdist_656ba16f52f6032d(swig_type_1029 arg1, swig_type_1030 arg2, swig_type_1031 arg3);
-extern swig_type_1032 _wrap_dist_server_start_cdist_656ba16f52f6032d(swig_type_1033 arg1);
-extern swig_type_1034 _wrap_dist_server_target_cdist_656ba16f52f6032d(swig_type_1035 arg1);
-extern swig_type_1036 _wrap_dist_server_join_cdist_656ba16f52f6032d(swig_type_1037 arg1, swig_type_1038 arg2, swig_type_1039 arg3);
-extern void _wrap_dist_server_stop_cdist_656ba16f52f6032d(swig_type_1040 arg1);
-extern swig_type_1041 _wrap_dist_server_destroy_cdist_656ba16f52f6032d(swig_type_1042 arg1);
-extern swig_type_1043 _wrap_dist_closure_name_cdist_656ba16f52f6032d(swig_type_1044 arg1);
-extern swig_type_1045 _wrap_dist_closure_id_cdist_656ba16f52f6032d(swig_type_1046 arg1);
-extern swig_intgo _wrap_dist_closure_worker_cdist_656ba16f52f6032d(swig_type_1047 arg1);
-extern swig_type_1048 _wrap_dist_closure_cancel_cdist_656ba16f52f6032d(swig_type_1049 arg1);
-extern swig_type_1050 _wrap_dist_closure_read_cdist_656ba16f52f6032d(swig_type_1051 arg1, swig_type_1052 arg2, swig_type_1053 arg3, swig_type_1054 arg4);
-extern swig_type_1055 _wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(swig_type_1056 arg1, swig_type_1057 arg2, swig_type_1058 arg3, swig_voidp arg4);
-extern swig_type_1059 _wrap_dist_closure_assign_cdist_656ba16f52f6032d(swig_type_1060 arg1, swig_type_1061 arg2, swig_intgo arg3, swig_type_1062 arg4);
-extern swig_type_1063 _wrap_dist_closure_scatter_cdist_656ba16f52f6032d(swig_type_1064 arg1, swig_type_1065 arg2, swig_intgo arg3, swig_type_1066 arg4);
-extern swig_type_1067 _wrap_dist_closure_update_cdist_656ba16f52f6032d(swig_type_1068 arg1, swig_type_1069 arg2, swig_type_1070 arg3, swig_type_1071 arg4, swig_type_1072 arg5);
-extern swig_type_1073 _wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(swig_type_1074 arg1, swig_type_1075 arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_options_max_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_options_max_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_max_losses_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_options_max_losses_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1076 arg2);
-extern swig_type_1077 _wrap_dist_coordinator_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1078 arg2);
-extern swig_type_1079 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_coordinator_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_coordinator_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1080 arg2);
-extern swig_type_1081 _wrap_dist_coordinator_create_cdist_656ba16f52f6032d(swig_type_1082 arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(swig_type_1083 arg1);
-extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1084 arg2);
-extern swig_type_1085 _wrap_dist_ps_variable_options_colocate_with_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_ps_variable_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1086 arg2, swig_type_1087 arg3);
-extern swig_type_1088 _wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(swig_type_1089 arg1, swig_type_1090 arg2, swig_type_1091 arg3, uintptr_t arg4);
-extern swig_type_1092 _wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(swig_type_1093 arg1);
-extern swig_type_1094 _wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(swig_type_1095 arg1, swig_type_1096 arg2);
-extern swig_type_1097 _wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(swig_type_1098 arg1, swig_type_1099 arg2, swig_type_1100 arg3, swig_voidp arg4);
-extern swig_type_1101 _wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(swig_type_1102 arg1, swig_type_1103 arg2, swig_type_1104 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_1105 _wrap_dist_coordinator_read_cdist_656ba16f52f6032d(swig_type_1106 arg1, swig_type_1107 arg2, swig_type_1108 arg3, swig_type_1109 arg4);
-extern swig_type_1110 _wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(swig_type_1111 arg1, swig_type_1112 arg2, swig_type_1113 arg3, swig_voidp arg4);
-extern swig_type_1114 _wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(swig_type_1115 arg1, swig_type_1116 arg2, swig_intgo arg3, swig_type_1117 arg4);
-extern swig_type_1118 _wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(swig_type_1119 arg1, swig_type_1120 arg2, swig_intgo arg3, swig_type_1121 arg4);
-extern swig_type_1122 _wrap_dist_coordinator_update_cdist_656ba16f52f6032d(swig_type_1123 arg1, swig_type_1124 arg2, swig_type_1125 arg3, swig_type_1126 arg4, swig_type_1127 arg5);
-extern swig_type_1128 _wrap_dist_coordinator_save_cdist_656ba16f52f6032d(swig_type_1129 arg1, swig_type_1130 arg2);
-extern swig_type_1131 _wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(swig_type_1132 arg1, swig_type_1133 arg2, swig_voidp arg3);
-extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1134 arg2);
-extern swig_type_1135 _wrap_dist_schedule_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1136 arg2);
-extern swig_type_1137 _wrap_dist_schedule_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_schedule_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_schedule_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1138 _wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(swig_type_1139 arg1, swig_type_1140 arg2, swig_type_1141 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_1142 _wrap_dist_coordinator_join_cdist_656ba16f52f6032d(swig_type_1143 arg1, swig_type_1144 arg2, swig_type_1145 arg3);
-extern swig_type_1146 _wrap_dist_coordinator_done_cdist_656ba16f52f6032d(swig_type_1147 arg1, swig_voidp arg2);
-extern swig_type_1148 _wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(swig_type_1149 arg1, swig_type_1150 arg2, swig_type_1151 arg3, swig_type_1152 arg4);
-extern void _wrap_dist_coordinator_stats_num_ps_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_num_workers_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_workers_up_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1153 arg2);
-extern swig_type_1154 _wrap_dist_coordinator_stats_queued_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1155 arg2);
-extern swig_type_1156 _wrap_dist_coordinator_stats_in_flight_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1157 arg2);
-extern swig_type_1158 _wrap_dist_coordinator_stats_scheduled_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1159 arg2);
-extern swig_type_1160 _wrap_dist_coordinator_stats_completed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1161 arg2);
-extern swig_type_1162 _wrap_dist_coordinator_stats_failed_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1163 arg2);
-extern swig_type_1164 _wrap_dist_coordinator_stats_cancelled_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1165 arg2);
-extern swig_type_1166 _wrap_dist_coordinator_stats_losses_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1167 arg2);
-extern swig_type_1168 _wrap_dist_coordinator_stats_mark_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1169 arg2);
-extern swig_type_1170 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1171 arg2);
-extern swig_type_1172 _wrap_dist_coordinator_stats_bytes_received_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_coordinator_stats_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1173 _wrap_dist_coordinator_query_cdist_656ba16f52f6032d(swig_type_1174 arg1, uintptr_t arg2);
-extern uintptr_t _wrap_new_dist_topology_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_topology_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1175 _wrap_dist_topology_create_cdist_656ba16f52f6032d(swig_type_1176 arg1, swig_type_1177 arg2, swig_type_1178 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern void _wrap_dist_topology_destroy_cdist_656ba16f52f6032d(swig_type_1179 arg1);
-extern swig_type_1180 _wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(swig_type_1181 arg1, swig_type_1182 arg2, swig_type_1183 arg3, swig_type_1184 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern void _wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(swig_type_1185 arg1);
-extern swig_type_1186 _wrap_dist_topology_from_host_cdist_656ba16f52f6032d(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(swig_type_1187 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(swig_type_1188 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(swig_type_1189 arg1);
-extern swig_type_1190 _wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(swig_type_1191 arg1);
-extern swig_type_1192 _wrap_dist_topology_task_at_cdist_656ba16f52f6032d(swig_type_1193 arg1, swig_type_1194 arg2, swig_voidp arg3);
-extern swig_type_1195 _wrap_dist_topology_device_at_cdist_656ba16f52f6032d(swig_type_1196 arg1, swig_type_1197 arg2, swig_voidp arg3);
-extern swig_type_1198 _wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(swig_type_1199 arg1, swig_type_1200 arg2, swig_voidp arg3);
-extern swig_type_1201 _wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(swig_type_1202 arg1, swig_type_1203 arg2, swig_type_1204 arg3, swig_type_1205 arg4, swig_type_1206 arg5);
-extern swig_type_1207 _wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(swig_type_1208 arg1, swig_type_1209 arg2, swig_type_1210 arg3, swig_type_1211 arg4, swig_type_1212 arg5);
-extern swig_type_1213 _wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(swig_type_1214 arg1, swig_type_1215 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1216 arg5, swig_voidp arg6);
-extern swig_type_1217 _wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(swig_type_1218 arg1, swig_voidp arg2);
-extern swig_type_1219 _wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(swig_type_1220 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(swig_type_1221 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(swig_type_1222 arg1);
-extern swig_type_1223 _wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(swig_type_1224 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1225 _wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(swig_type_1226 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1227 arg4, swig_type_1228 arg5, swig_type_1229 arg6);
-extern swig_type_1230 _wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(swig_type_1231 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1232 arg4, swig_type_1233 arg5, swig_type_1234 arg6);
-extern void _wrap_dist_partition_kind_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_kind_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_partition_num_logical_devices_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_partition_logical_device_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_partition_uneven_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_uneven_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_partition_spmd_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_spmd_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_partition_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_partition_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1235 arg2, swig_type_1236 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1237 arg2, swig_type_1238 arg3);
-extern swig_type_1239 _wrap_dist_partition_check_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_split_options_uneven_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_split_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_split_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1240 _wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(swig_type_1241 arg1, swig_type_1242 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_1243 _wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(swig_type_1244 arg1, swig_type_1245 arg2, swig_voidp arg3);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(swig_type_1246 arg1);
-extern swig_type_1247 _wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(swig_type_1248 arg1);
-extern swig_type_1249 _wrap_dist_value_partition_cdist_656ba16f52f6032d(swig_type_1250 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1251 arg2);
-extern swig_type_1252 _wrap_dist_devices_options_timeout_ns_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1253 arg2);
-extern swig_type_1254 _wrap_dist_devices_options_cancel_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_devices_options_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_devices_options_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_devices_options_add_result_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1255 _wrap_dist_run_on_devices_cdist_656ba16f52f6032d(swig_type_1256 arg1, swig_type_1257 arg2, swig_type_1258 arg3, swig_type_1259 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_656ba16f52f6032d(swig_type_1260 arg1);
-extern swig_type_1261 _wrap_dist_device_axis_cdist_656ba16f52f6032d(swig_type_1262 arg1, swig_type_1263 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_1264 _wrap_dist_device_axis_group_cdist_656ba16f52f6032d(swig_type_1265 arg1, swig_type_1266 arg2, swig_voidp arg3);
-extern void _wrap_dist_halo_ndim_set_cdist_656ba16f52f6032d(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_halo_ndim_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_halo_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_dist_halo_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1267 arg2, swig_type_1268 arg3);
-extern void _wrap_dist_halo_set_low_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1269 arg2, swig_type_1270 arg3);
-extern void _wrap_dist_halo_set_high_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1271 arg2, swig_type_1272 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1273 arg2, swig_type_1274 arg3);
-extern swig_type_1275 _wrap_dist_halo_exchange_cdist_656ba16f52f6032d(swig_type_1276 arg1, swig_type_1277 arg2, uintptr_t arg3, swig_type_1278 arg4, uintptr_t arg5);
-extern swig_type_1279 _wrap_dist_reshard_cdist_656ba16f52f6032d(swig_type_1280 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1281 arg4, swig_type_1282 arg5, uintptr_t arg6);
-extern swig_type_1283 _wrap_dist_reshard_bytes_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_1284 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_656ba16f52f6032d(swig_intgo arg1, swig_type_1285 arg2);
-extern swig_type_1286 _wrap_rpc_arguments_cdist_656ba16f52f6032d(swig_type_1287 arg1, swig_type_1288 arg2, swig_voidp arg3);
-extern swig_type_1289 _wrap_Text_text_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1290 _wrap_Text_explain_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1291 arg2);
-extern swig_type_1292 _wrap_Text_explain_dataset_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1293 arg2);
-extern swig_type_1294 _wrap_Text_explain_topology_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1295 arg2);
-extern swig_type_1296 _wrap_Text_describe_value_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1297 arg2);
-extern swig_type_1298 _wrap_Text_describe_variable_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1299 arg2);
-extern swig_type_1300 _wrap_Text_write_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1301 arg2);
-extern swig_type_1302 _wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1303 arg2);
-extern swig_type_1304 _wrap_Text_write_server_trace_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1305 arg2);
-extern swig_type_1306 _wrap_Text_write_metrics_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1307 arg2, swig_type_1308 arg3);
-extern swig_type_1309 _wrap_Text_explain_cluster_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1310 arg2);
-extern swig_type_1311 _wrap_Text_expand_host_list_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1312 arg2);
-extern uintptr_t _wrap_new_Text_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_Text_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1313 _wrap_Stragglers_read_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1314 arg2);
-extern swig_type_1315 _wrap_Stragglers_size_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1316 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1317 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1318 arg2);
-extern swig_intgo _wrap_Stragglers_worker_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1319 arg2);
-extern swig_type_1320 _wrap_Stragglers_rounds_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1321 arg2);
-extern swig_type_1322 _wrap_Stragglers_times_last_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1323 arg2);
-extern swig_type_1324 _wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1325 arg2);
-extern swig_type_1326 _wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1327 arg2);
-extern swig_type_1328 _wrap_Stragglers_tag_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1329 arg2);
-extern uintptr_t _wrap_new_Stragglers_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_Stragglers_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1330 _wrap_Numbers_size_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1331 _wrap_Numbers_at_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1332 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1333 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1334 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1335 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1336 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1337 arg2);
-extern swig_type_1338 _wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1339 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_1340 _wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1341 arg2, swig_intgo arg3, swig_intgo arg4);
-extern void _wrap_Numbers_partition_shape_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_Numbers_partition_dimensions_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_1342 _wrap_Numbers_partition_shard_cdist_656ba16f52f6032d(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_1343 _wrap_Numbers_value_shard_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1344 arg2, swig_intgo arg3, swig_type_1345 arg4);
-extern swig_type_1346 _wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1347 arg2);
-extern uintptr_t _wrap_new_Numbers_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_Numbers_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1348 _wrap_topology_from_serialized_cdist_656ba16f52f6032d(swig_type_1349 arg1, swig_type_1350 arg2, swig_voidp arg3);
-extern swig_type_1351 _wrap_split_to_logical_devices_cdist_656ba16f52f6032d(swig_type_1352 arg1, swig_type_1353 arg2, swig_type_1354 arg3, swig_type_1355 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_656ba16f52f6032d(swig_type_1356 arg1, swig_type_1357 arg2, swig_type_1358 arg3);
-extern void _wrap_set_number_at_cdist_656ba16f52f6032d(swig_type_1359 arg1, swig_type_1360 arg2, swig_type_1361 arg3);
-extern void _wrap_Destinations_add_cdist_656ba16f52f6032d(uintptr_t arg1, swig_type_1362 arg2, swig_type_1363 arg3, swig_type_1364 arg4);
-extern uintptr_t _wrap_Destinations_get_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern uintptr_t _wrap_new_Destinations_cdist_656ba16f52f6032d(void);
-extern void _wrap_delete_Destinations_cdist_656ba16f52f6032d(uintptr_t arg1);
-extern swig_type_1365 _wrap_quick_all_reduce_cdist_656ba16f52f6032d(swig_type_1366 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1367 arg4, swig_type_1368 arg5, swig_type_1369 arg6, swig_type_1370 arg7);
-extern swig_type_1371 _wrap_quick_broadcast_cdist_656ba16f52f6032d(swig_type_1372 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1373 arg4, swig_type_1374 arg5, swig_type_1375 arg6, swig_type_1376 arg7);
-extern swig_type_1377 _wrap_run_until_cdist_656ba16f52f6032d(swig_type_1378 arg1, swig_type_1379 arg2, swig_type_1380 arg3);
-extern swig_type_1381 _wrap_quick_barrier_cdist_656ba16f52f6032d(swig_type_1382 arg1, swig_type_1383 arg2, swig_type_1384 arg3);
+extern swig_type_1 _wrap_told_cdist_377dbe7983f549bf(swig_intgo arg1);
+extern swig_type_2 _wrap_memory_counter_cdist_377dbe7983f549bf(void);
+extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(int);
+extern void _wrap_DeleteDirectorCallbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_delete_Callbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_intgo _wrap_Callbacks_replica_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_3 arg2, swig_type_4 arg3, swig_intgo arg4, swig_intgo arg5);
+extern swig_type_5 _wrap_Callbacks_values_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_6 arg2, swig_type_7 arg3, swig_type_8 arg4, swig_type_9 arg5);
+extern swig_type_10 _wrap_Callbacks_merge_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_11 arg2, swig_type_12 arg3, swig_type_13 arg4, swig_type_14 arg5);
+extern swig_type_15 _wrap_Callbacks_update_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_type_17 arg4, swig_type_18 arg5, swig_type_19 arg6, swig_type_20 arg7);
+extern swig_type_21 _wrap_Callbacks_source_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_22 arg2, swig_type_23 arg3);
+extern swig_type_24 _wrap_Callbacks_file_source_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3, swig_type_27 arg4, swig_type_28 arg5);
+extern swig_type_29 _wrap_Callbacks_dataset_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_30 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
+extern swig_type_31 _wrap_Callbacks_dataset_reduce_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_32 arg2, swig_type_33 arg3, swig_type_34 arg4);
+extern swig_type_35 _wrap_Callbacks_value_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_36 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_37 _wrap_Callbacks_initial_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_38 arg2);
+extern swig_type_39 _wrap_Callbacks_method_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4, swig_type_43 arg5, swig_type_44 arg6);
+extern swig_type_45 _wrap_Callbacks_closure_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4);
+extern swig_type_49 _wrap_Callbacks_create_state_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_50 arg2, swig_type_51 arg3);
+extern void _wrap_Callbacks_destroy_state_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3);
+extern swig_intgo _wrap_Callbacks_warm_up_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_54 arg2, swig_type_55 arg3);
+extern swig_intgo _wrap_Callbacks_step_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4);
+extern swig_intgo _wrap_Callbacks_update_variables_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3, swig_type_61 arg4, swig_type_62 arg5);
+extern swig_intgo _wrap_Callbacks_partition_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3, swig_type_65 arg4);
+extern void _wrap_Callbacks_loop_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_66 arg2, swig_type_67 arg3, swig_type_68 arg4);
+extern void _wrap_Callbacks_reduce_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4, swig_type_72 arg5, swig_intgo arg6);
+extern void _wrap_Callbacks_apply_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4, swig_type_76 arg5, swig_intgo arg6, swig_type_77 arg7, swig_type_78 arg8, swig_intgo arg9, swig_type_79 arg10);
+extern swig_intgo _wrap_Callbacks_reduce_components_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_80 arg2, swig_intgo arg3, swig_type_81 arg4, swig_type_82 arg5, swig_type_83 arg6);
+extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_84 arg2, swig_type_85 arg3, swig_type_86 arg4, swig_type_87 arg5);
+extern swig_intgo _wrap_Callbacks_gather_components_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3, swig_type_90 arg4, swig_intgo arg5, swig_type_91 arg6);
+extern void _wrap_Callbacks_log_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_92 arg2, swig_intgo arg3, swig_type_93 arg4);
+extern swig_intgo _wrap_Callbacks_execute_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3, swig_type_96 arg4);
+extern void _wrap_Callbacks_release_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_97 arg2);
+extern void _wrap_set_callbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_run_task_cdist_377dbe7983f549bf(swig_type_98 arg1, swig_type_99 arg2);
+extern void _wrap_ClusterJobs_add_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5);
+extern swig_type_104 _wrap_ClusterJobs_size_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_105 _wrap_ClusterJobs_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_ClusterJobs_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_ClusterJobs_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverAnswer_has_task_type_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_106 arg2);
+extern void _wrap_ResolverAnswer_set_number_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_107 arg2);
+extern swig_intgo _wrap_RESOLVER_SPEC_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_RESOLVER_TASK_TYPE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_RESOLVER_TASK_ID_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_RESOLVER_RPC_LAYER_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_RESOLVER_ENVIRONMENT_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_RESOLVER_ADDRESS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_377dbe7983f549bf(void);
+extern uintptr_t _wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_377dbe7983f549bf(int);
+extern void _wrap_DeleteDirectorResolverCallbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_delete_ResolverCallbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_intgo _wrap_ResolverCallbacks_answer_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_108 arg2, swig_intgo arg3, swig_type_109 arg4, swig_intgo arg5, swig_type_110 arg6, uintptr_t arg7);
+extern void _wrap_set_resolver_callbacks_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_111 _wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(swig_type_112 arg1, swig_intgo arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_113 _wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(swig_type_114 arg1, swig_type_115 arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_type_116 _wrap_partitions_min_size_cdist_377dbe7983f549bf(swig_type_117 arg1, swig_type_118 arg2, swig_intgo arg3, swig_type_119 arg4, swig_type_120 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_121 _wrap_partitions_max_size_cdist_377dbe7983f549bf(swig_type_122 arg1, swig_type_123 arg2, swig_intgo arg3, swig_type_124 arg4, swig_type_125 arg5, swig_intgo arg6, swig_voidp arg7);
+extern swig_type_126 _wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(swig_type_127 arg1, swig_voidp arg2);
+extern swig_type_128 _wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(swig_type_129 arg1, swig_type_130 arg2, swig_voidp arg3);
+extern swig_type_131 _wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(swig_type_132 arg1, swig_type_133 arg2, swig_voidp arg3);
+extern void _wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(swig_type_134 arg1);
+extern swig_type_135 _wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(swig_type_136 arg1);
+extern swig_type_137 _wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(swig_type_138 arg1, swig_type_139 arg2);
+extern swig_type_140 _wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(swig_type_141 arg1, swig_type_142 arg2, swig_voidp arg3);
+extern swig_type_143 _wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(swig_type_144 arg1, swig_type_145 arg2, swig_voidp arg3, swig_type_146 arg4, swig_voidp arg5);
+extern swig_type_147 _wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(swig_type_148 arg1, swig_type_149 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_intgo _wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(swig_type_150 arg1, swig_type_151 arg2);
+extern swig_type_152 _wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(swig_type_153 arg1);
+extern swig_type_154 _wrap_dist_cluster_validate_cdist_377dbe7983f549bf(swig_type_155 arg1, swig_type_156 arg2, swig_intgo arg3);
+extern swig_type_157 _wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(swig_type_158 arg1, swig_type_159 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_160 _wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(swig_type_161 arg1, swig_type_162 arg2, swig_intgo arg3, swig_type_163 arg4, swig_type_164 arg5);
+extern swig_type_165 _wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(swig_type_166 arg1, swig_type_167 arg2, swig_type_168 arg3);
+extern swig_type_169 _wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(swig_type_170 arg1, swig_type_171 arg2, swig_voidp arg3);
+extern swig_type_172 _wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(swig_type_173 arg1, swig_type_174 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_175 _wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(swig_type_176 arg1, swig_type_177 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_178 _wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(swig_type_179 arg1, swig_type_180 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_181 _wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(swig_type_182 arg1, swig_type_183 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_184 arg2);
+extern swig_type_185 _wrap_dist_cluster_resolver_options_environment_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_186 arg2);
+extern swig_type_187 _wrap_dist_cluster_resolver_options_session_address_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_188 arg2);
+extern swig_type_189 _wrap_dist_cluster_resolver_options_tf_config_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cluster_resolver_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_cluster_resolver_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_190 arg2);
+extern void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_191 arg2);
+extern swig_type_192 _wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(swig_type_193 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_194 _wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_has_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_num_tasks_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_195 arg2);
+extern swig_type_196 _wrap_dist_slurm_options_host_list_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_197 arg2);
+extern swig_type_198 _wrap_dist_slurm_options_tasks_per_node_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_port_base_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_slurm_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_slurm_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_slurm_options_set_jobs_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_199 _wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_200 _wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(swig_type_201 arg1, swig_voidp arg2, swig_type_202 arg3, swig_voidp arg4);
+extern void _wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_has_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_first_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_kubernetes_options_port_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_203 arg2);
+extern swig_type_204 _wrap_dist_kubernetes_options_host_name_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_205 arg2);
+extern swig_type_206 _wrap_dist_kubernetes_options_service_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_207 arg2);
+extern swig_type_208 _wrap_dist_kubernetes_options_name_space_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_209 arg2);
+extern swig_type_210 _wrap_dist_kubernetes_options_domain_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_kubernetes_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_kubernetes_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_211 _wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_212 _wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(swig_type_213 arg1, swig_type_214 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(swig_type_215 arg1);
+extern swig_type_216 _wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(swig_type_217 arg1, swig_voidp arg2);
+extern swig_type_218 _wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(swig_type_219 arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4);
+extern swig_type_222 _wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(swig_type_223 arg1, swig_voidp arg2);
+extern swig_type_224 _wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(swig_type_225 arg1, swig_type_226 arg2, swig_type_227 arg3, swig_voidp arg4);
+extern swig_type_228 _wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(swig_type_229 arg1, swig_type_230 arg2, swig_type_231 arg3, swig_voidp arg4);
+extern swig_type_232 _wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(swig_type_233 arg1, swig_type_234 arg2, swig_intgo arg3, swig_type_235 arg4, swig_type_236 arg5, swig_type_237 arg6);
+extern swig_type_238 _wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(swig_type_239 arg1, swig_type_240 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_241 _wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(swig_type_242 arg1, swig_type_243 arg2, swig_type_244 arg3);
+extern void _wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rendezvous_options_rank_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rendezvous_options_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_245 arg2);
+extern swig_type_246 _wrap_dist_rendezvous_options_address_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_247 arg2);
+extern swig_type_248 _wrap_dist_rendezvous_options_job_name_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_249 arg2);
+extern swig_type_250 _wrap_dist_rendezvous_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_251 arg2);
+extern swig_type_252 _wrap_dist_rendezvous_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_rendezvous_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_rendezvous_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_253 _wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_377dbe7983f549bf(void);
+extern swig_type_254 _wrap_dist_partitions_part_cdist_377dbe7983f549bf(swig_type_255 arg1, swig_type_256 arg2, swig_type_257 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_258 _wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(swig_type_259 arg1, swig_type_260 arg2, swig_type_261 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_262 _wrap_submit_cdist_377dbe7983f549bf(swig_type_263 arg1, swig_type_264 arg2, swig_intgo arg3, swig_type_265 arg4, swig_type_266 arg5, swig_type_267 arg6, swig_type_268 arg7, swig_voidp arg8);
+extern swig_type_269 _wrap_batcher_submit_cdist_377dbe7983f549bf(swig_type_270 arg1, swig_type_271 arg2, swig_intgo arg3, swig_type_272 arg4, swig_type_273 arg5, swig_type_274 arg6, swig_type_275 arg7, swig_type_276 arg8, swig_voidp arg9);
+extern swig_intgo _wrap_DIST_VERSION_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_dist_version_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_dist_has_feature_cdist_377dbe7983f549bf(swig_type_277 arg1);
+extern swig_type_278 _wrap_dist_status_name_cdist_377dbe7983f549bf(swig_intgo arg1);
+extern swig_type_279 _wrap_dist_fail_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_280 arg2);
+extern swig_type_281 _wrap_dist_enum_name_cdist_377dbe7983f549bf(swig_intgo arg1, swig_intgo arg2);
+extern swig_type_282 _wrap_dist_enum_from_name_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_283 arg2, swig_voidp arg3);
+extern void _wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_numerics_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_284 arg2);
+extern swig_type_285 _wrap_dist_strategy_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_286 arg2);
+extern swig_type_287 _wrap_dist_strategy_options_async_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_288 arg2);
+extern swig_type_289 _wrap_dist_strategy_options_parameter_device_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_290 arg2);
+extern swig_type_291 _wrap_dist_strategy_options_cross_device_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_strategy_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_292 arg2);
+extern swig_type_293 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_294 arg2);
+extern swig_type_295 _wrap_dist_strategy_options_budget_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_helper_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_recorded_events_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_late_destroys_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_296 arg2);
+extern swig_type_297 _wrap_dist_strategy_options_device_assignment_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_transport_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_298 arg2);
+extern swig_type_299 _wrap_dist_strategy_options_cluster_resolver_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_300 arg2);
+extern swig_type_301 _wrap_dist_strategy_options_network_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_302 arg2);
+extern swig_type_303 _wrap_dist_strategy_options_staging_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_reform_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_304 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_305 arg2, swig_type_306 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3, swig_type_309 arg4);
+extern void _wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3);
+extern void _wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_312 arg2, swig_intgo arg3);
+extern void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_313 arg2, swig_type_314 arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_315 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_316 _wrap_dist_strategy_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_317 _wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(swig_type_318 arg1);
+extern swig_type_319 _wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(swig_type_320 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(swig_type_321 arg1);
+extern swig_type_322 _wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(swig_type_323 arg1, swig_type_324 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(swig_type_325 arg1);
+extern swig_type_326 _wrap_dist_strategy_device_cdist_377dbe7983f549bf(swig_type_327 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_328 _wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(swig_type_329 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_330 _wrap_dist_canonical_device_cdist_377dbe7983f549bf(swig_type_331 arg1, swig_type_332 arg2, swig_type_333 arg3);
+extern void _wrap_dist_strategy_properties_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_between_graph_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_init_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_worker_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_first_replica_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_generation_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_generation_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_joined_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_left_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_max_contributions_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_properties_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_strategy_properties_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_334 _wrap_dist_strategy_query_cdist_377dbe7983f549bf(swig_type_335 arg1, uintptr_t arg2);
+extern swig_type_336 _wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(swig_type_337 arg1, swig_voidp arg2);
+extern swig_type_338 _wrap_dist_budget_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2, swig_voidp arg3);
+extern void _wrap_dist_budget_destroy_cdist_377dbe7983f549bf(swig_type_339 arg1);
+extern void _wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_340 arg2);
+extern swig_type_341 _wrap_dist_network_options_credit_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_network_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_network_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_network_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_342 _wrap_dist_network_create_cdist_377dbe7983f549bf(swig_intgo arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_network_destroy_cdist_377dbe7983f549bf(swig_type_343 arg1);
+extern void _wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_reform_options_min_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_344 arg2);
+extern swig_type_345 _wrap_dist_reform_options_window_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_346 arg2);
+extern swig_type_347 _wrap_dist_reform_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_reform_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_reform_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_348 _wrap_dist_strategy_reform_cdist_377dbe7983f549bf(swig_type_349 arg1, uintptr_t arg2);
+extern swig_type_350 _wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(swig_type_351 arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_352 arg2);
+extern swig_type_353 _wrap_dist_run_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_354 arg2);
+extern swig_type_355 _wrap_dist_run_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_run_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_run_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_356 _wrap_dist_run_cdist_377dbe7983f549bf(swig_type_357 arg1, swig_type_358 arg2, uintptr_t arg3);
+extern swig_type_359 _wrap_dist_run_values_cdist_377dbe7983f549bf(swig_type_360 arg1, swig_type_361 arg2, swig_type_362 arg3, swig_type_363 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_377dbe7983f549bf(swig_type_364 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(swig_type_365 arg1);
+extern swig_type_366 _wrap_dist_replica_strategy_cdist_377dbe7983f549bf(swig_type_367 arg1);
+extern swig_type_368 _wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(swig_type_369 arg1, swig_type_370 arg2, swig_type_371 arg3, swig_type_372 arg4, swig_type_373 arg5);
+extern swig_type_374 _wrap_dist_merge_call_cdist_377dbe7983f549bf(swig_type_375 arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_379 _wrap_dist_replica_enter_cdist_377dbe7983f549bf(swig_type_380 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_381 _wrap_dist_replica_leave_cdist_377dbe7983f549bf(swig_type_382 arg1, swig_intgo arg2);
+extern swig_type_383 _wrap_dist_replica_detach_cdist_377dbe7983f549bf(swig_type_384 arg1);
+extern swig_type_385 _wrap_dist_replica_attach_cdist_377dbe7983f549bf(swig_type_386 arg1);
+extern swig_type_387 _wrap_dist_cancel_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_388 _wrap_dist_cancel_signal_cdist_377dbe7983f549bf(swig_type_389 arg1, swig_type_390 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(swig_type_391 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(swig_type_392 arg1);
+extern void _wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_393 arg2);
+extern swig_type_394 _wrap_dist_collective_options_tag_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_395 arg2);
+extern swig_type_396 _wrap_dist_collective_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_397 arg2);
+extern swig_type_398 _wrap_dist_collective_options_group_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_399 arg2);
+extern swig_type_400 _wrap_dist_collective_options_contributions_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_401 arg2);
+extern swig_type_402 _wrap_dist_collective_options_bytes_per_pack_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_403 arg2);
+extern swig_type_404 _wrap_dist_collective_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_405 arg2);
+extern swig_type_406 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_collective_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_collective_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_409 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3);
+extern void _wrap_dist_collective_options_begin_work_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_412 _wrap_dist_collective_options_work_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_413 _wrap_dist_all_reduce_cdist_377dbe7983f549bf(swig_type_414 arg1, swig_intgo arg2, swig_type_415 arg3, swig_type_416 arg4, swig_type_417 arg5, uintptr_t arg6);
+extern swig_type_418 _wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(swig_type_419 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_420 arg4, swig_type_421 arg5, swig_type_422 arg6, uintptr_t arg7);
+extern swig_type_423 _wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(swig_type_424 arg1, swig_intgo arg2, swig_type_425 arg3, swig_type_426 arg4, swig_type_427 arg5, uintptr_t arg6);
+extern swig_type_428 _wrap_dist_all_gather_cdist_377dbe7983f549bf(swig_type_429 arg1, swig_type_430 arg2, swig_type_431 arg3, swig_type_432 arg4, uintptr_t arg5);
+extern swig_type_433 _wrap_dist_gather_to_root_cdist_377dbe7983f549bf(swig_type_434 arg1, swig_intgo arg2, swig_type_435 arg3, swig_type_436 arg4, swig_type_437 arg5, uintptr_t arg6);
+extern swig_type_438 _wrap_dist_broadcast_cdist_377dbe7983f549bf(swig_type_439 arg1, swig_intgo arg2, swig_type_440 arg3, swig_type_441 arg4, swig_type_442 arg5, uintptr_t arg6);
+extern swig_type_443 _wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(swig_type_444 arg1, swig_intgo arg2, swig_type_445 arg3, swig_type_446 arg4, swig_type_447 arg5, uintptr_t arg6);
+extern swig_type_448 _wrap_dist_all_to_all_cdist_377dbe7983f549bf(swig_type_449 arg1, swig_type_450 arg2, swig_type_451 arg3, swig_type_452 arg4, uintptr_t arg5);
+extern swig_type_453 _wrap_dist_scan_cdist_377dbe7983f549bf(swig_type_454 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_455 arg4, swig_type_456 arg5, swig_type_457 arg6, uintptr_t arg7);
+extern swig_type_458 _wrap_dist_permute_cdist_377dbe7983f549bf(swig_type_459 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_460 arg4, swig_type_461 arg5, swig_type_462 arg6, uintptr_t arg7);
+extern swig_type_463 _wrap_dist_barrier_cdist_377dbe7983f549bf(swig_type_464 arg1, uintptr_t arg2);
+extern swig_type_465 _wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(swig_type_466 arg1, swig_intgo arg2, swig_type_467 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_468 _wrap_dist_all_gather_value_cdist_377dbe7983f549bf(swig_type_469 arg1, swig_type_470 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_471 _wrap_dist_group_create_cdist_377dbe7983f549bf(swig_type_472 arg1, swig_type_473 arg2, swig_type_474 arg3, swig_voidp arg4);
+extern swig_type_475 _wrap_dist_group_destroy_cdist_377dbe7983f549bf(swig_type_476 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_377dbe7983f549bf(swig_type_477 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_377dbe7983f549bf(swig_type_478 arg1, swig_intgo arg2);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_479 arg2);
+extern swig_type_480 _wrap_dist_communication_options_bytes_per_pack_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_481 arg2);
+extern swig_type_482 _wrap_dist_communication_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_communication_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_communication_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_483 _wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_learning_rate_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_momentum_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_clip_norm_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_apply_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_apply_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_484 arg2, swig_type_485 arg3, swig_type_486 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_487 arg2);
+extern swig_type_488 _wrap_dist_reduce_apply_cdist_377dbe7983f549bf(swig_type_489 arg1, swig_intgo arg2, swig_type_490 arg3, swig_type_491 arg4, swig_type_492 arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8);
+extern swig_type_493 _wrap_dist_work_test_cdist_377dbe7983f549bf(swig_type_494 arg1, swig_voidp arg2);
+extern swig_type_495 _wrap_dist_work_wait_cdist_377dbe7983f549bf(swig_type_496 arg1, swig_type_497 arg2);
+extern swig_type_498 _wrap_dist_work_wait_any_cdist_377dbe7983f549bf(swig_type_499 arg1, swig_type_500 arg2, swig_type_501 arg3, swig_voidp arg4);
+extern swig_type_502 _wrap_dist_work_cancel_cdist_377dbe7983f549bf(swig_type_503 arg1);
+extern void _wrap_dist_work_destroy_cdist_377dbe7983f549bf(swig_type_504 arg1);
+extern swig_type_505 _wrap_dist_work_start_cdist_377dbe7983f549bf(swig_type_506 arg1);
+extern swig_type_507 _wrap_dist_work_ready_cdist_377dbe7983f549bf(swig_type_508 arg1, swig_type_509 arg2);
+extern swig_intgo _wrap_DIST_PRIORITY_MIN_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PRIORITY_MAX_cdist_377dbe7983f549bf(void);
+extern void _wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_instances_options_helper_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_510 arg2);
+extern swig_type_511 _wrap_dist_instances_options_max_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_512 arg2);
+extern swig_type_513 _wrap_dist_instances_options_spin_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_514 arg2);
+extern swig_type_515 _wrap_dist_instances_options_stuck_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_instances_options_max_replaced_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_instances_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_instances_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_516 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_517 _wrap_dist_instances_open_cdist_377dbe7983f549bf(swig_type_518 arg1, uintptr_t arg2);
+extern swig_type_519 _wrap_dist_instances_close_cdist_377dbe7983f549bf(swig_type_520 arg1, swig_type_521 arg2);
+extern swig_type_522 _wrap_dist_serve_cdist_377dbe7983f549bf(swig_type_523 arg1, swig_intgo arg2);
+extern swig_type_524 _wrap_dist_instance_state_cdist_377dbe7983f549bf(swig_type_525 arg1);
+extern swig_type_526 _wrap_dist_replica_check_cdist_377dbe7983f549bf(swig_type_527 arg1);
+extern swig_type_528 _wrap_dist_request_test_cdist_377dbe7983f549bf(swig_type_529 arg1, swig_voidp arg2);
+extern swig_type_530 _wrap_dist_request_wait_cdist_377dbe7983f549bf(swig_type_531 arg1, swig_type_532 arg2);
+extern swig_type_533 _wrap_dist_request_wait_any_cdist_377dbe7983f549bf(swig_type_534 arg1, swig_type_535 arg2, swig_type_536 arg3, swig_voidp arg4);
+extern swig_type_537 _wrap_dist_request_cancel_cdist_377dbe7983f549bf(swig_type_538 arg1);
+extern swig_type_539 _wrap_dist_request_user_data_cdist_377dbe7983f549bf(swig_type_540 arg1);
+extern void _wrap_dist_request_destroy_cdist_377dbe7983f549bf(swig_type_541 arg1);
+extern swig_type_542 _wrap_dist_completions_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_543 _wrap_dist_completions_next_cdist_377dbe7983f549bf(swig_type_544 arg1, swig_type_545 arg2, swig_voidp arg3);
+extern swig_type_546 _wrap_dist_completions_descriptor_cdist_377dbe7983f549bf(swig_type_547 arg1, swig_voidp arg2);
+extern void _wrap_dist_completions_destroy_cdist_377dbe7983f549bf(swig_type_548 arg1);
+extern void _wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_batcher_options_max_items_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_549 arg2);
+extern swig_type_550 _wrap_dist_batcher_options_max_delay_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_551 arg2);
+extern swig_type_552 _wrap_dist_batcher_options_max_waiting_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_553 arg2);
+extern swig_type_554 _wrap_dist_batcher_options_max_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_batcher_options_continuous_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_batcher_options_max_results_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_batcher_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_batcher_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_555 arg2, swig_type_556 arg3);
+extern void _wrap_dist_batcher_options_set_tokens_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_557 _wrap_dist_batcher_create_cdist_377dbe7983f549bf(swig_type_558 arg1, swig_type_559 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_batcher_count_cdist_377dbe7983f549bf(swig_type_560 arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_561 _wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(swig_type_562 arg1);
+extern swig_type_563 _wrap_dist_batch_size_cdist_377dbe7983f549bf(swig_type_564 arg1);
+extern swig_type_565 _wrap_dist_batch_bucket_cdist_377dbe7983f549bf(swig_type_566 arg1);
+extern swig_type_567 _wrap_dist_batch_user_data_cdist_377dbe7983f549bf(swig_type_568 arg1, swig_type_569 arg2);
+extern swig_type_570 _wrap_dist_batch_state_cdist_377dbe7983f549bf(swig_type_571 arg1, swig_type_572 arg2);
+extern void _wrap_dist_batch_set_state_cdist_377dbe7983f549bf(swig_type_573 arg1, swig_type_574 arg2, swig_type_575 arg3);
+extern swig_type_576 _wrap_dist_batch_check_cdist_377dbe7983f549bf(swig_type_577 arg1, swig_type_578 arg2);
+extern swig_type_579 _wrap_dist_batch_emit_cdist_377dbe7983f549bf(swig_type_580 arg1, swig_type_581 arg2, swig_type_582 arg3);
+extern void _wrap_dist_batch_end_cdist_377dbe7983f549bf(swig_type_583 arg1, swig_type_584 arg2, swig_intgo arg3);
+extern swig_type_585 _wrap_dist_request_take_cdist_377dbe7983f549bf(swig_type_586 arg1, swig_type_587 arg2, swig_voidp arg3);
+extern swig_type_588 _wrap_dist_versions_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_589 _wrap_dist_versions_publish_cdist_377dbe7983f549bf(swig_type_590 arg1, swig_type_591 arg2, swig_voidp arg3);
+extern swig_type_592 _wrap_dist_replica_version_cdist_377dbe7983f549bf(swig_type_593 arg1, swig_type_594 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_595 _wrap_dist_versions_latest_cdist_377dbe7983f549bf(swig_type_596 arg1);
+extern swig_type_597 _wrap_dist_versions_await_cdist_377dbe7983f549bf(swig_type_598 arg1, swig_type_599 arg2, swig_type_600 arg3);
+extern void _wrap_dist_versions_destroy_cdist_377dbe7983f549bf(swig_type_601 arg1);
+extern swig_type_602 _wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(swig_type_603 arg1, swig_type_604 arg2, swig_voidp arg3);
+extern swig_type_605 _wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(swig_type_606 arg1, swig_type_607 arg2, swig_type_608 arg3, swig_voidp arg4);
+extern swig_type_609 _wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(swig_type_610 arg1, swig_type_611 arg2, swig_type_612 arg3, swig_voidp arg4);
+extern swig_type_613 _wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(swig_type_614 arg1, swig_type_615 arg2, swig_type_616 arg3, swig_voidp arg4);
+extern swig_type_617 _wrap_dist_value_create_list_cdist_377dbe7983f549bf(swig_type_618 arg1, swig_type_619 arg2, swig_type_620 arg3, swig_voidp arg4);
+extern swig_type_621 _wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(swig_type_622 arg1, swig_type_623 arg2, swig_type_624 arg3, swig_voidp arg4);
+extern swig_type_625 _wrap_dist_value_create_dict_cdist_377dbe7983f549bf(swig_type_626 arg1, swig_type_627 arg2, swig_type_628 arg3, swig_type_629 arg4, swig_voidp arg5);
+extern swig_type_630 _wrap_dist_value_create_none_cdist_377dbe7983f549bf(swig_type_631 arg1, swig_voidp arg2);
+extern swig_type_632 _wrap_dist_value_create_variable_cdist_377dbe7983f549bf(swig_type_633 arg1, swig_voidp arg2);
+extern swig_type_634 _wrap_dist_values_from_function_cdist_377dbe7983f549bf(swig_type_635 arg1, swig_type_636 arg2, swig_voidp arg3);
+extern swig_type_637 _wrap_dist_value_retain_cdist_377dbe7983f549bf(swig_type_638 arg1);
+extern void _wrap_dist_value_release_cdist_377dbe7983f549bf(swig_type_639 arg1);
+extern swig_intgo _wrap_dist_value_kind_of_cdist_377dbe7983f549bf(swig_type_640 arg1);
+extern swig_type_641 _wrap_dist_value_size_cdist_377dbe7983f549bf(swig_type_642 arg1);
+extern swig_type_643 _wrap_dist_value_item_cdist_377dbe7983f549bf(swig_type_644 arg1, swig_type_645 arg2);
+extern swig_type_646 _wrap_dist_value_key_cdist_377dbe7983f549bf(swig_type_647 arg1, swig_type_648 arg2);
+extern swig_type_649 _wrap_dist_value_get_cdist_377dbe7983f549bf(swig_type_650 arg1, swig_type_651 arg2);
+extern swig_type_652 _wrap_dist_value_tensor_cdist_377dbe7983f549bf(swig_type_653 arg1, swig_type_654 arg2);
+extern swig_type_655 _wrap_dist_value_variable_cdist_377dbe7983f549bf(swig_type_656 arg1);
+extern swig_type_657 _wrap_dist_value_create_text_cdist_377dbe7983f549bf(swig_type_658 arg1, swig_type_659 arg2, swig_voidp arg3);
+extern swig_type_660 _wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(swig_type_661 arg1, swig_type_662 arg2, swig_voidp arg3);
+extern swig_type_663 _wrap_dist_value_create_composite_cdist_377dbe7983f549bf(swig_type_664 arg1, swig_intgo arg2, swig_type_665 arg3, swig_type_666 arg4, swig_voidp arg5);
+extern swig_type_667 _wrap_dist_value_text_cdist_377dbe7983f549bf(swig_type_668 arg1);
+extern swig_type_669 _wrap_dist_value_object_cdist_377dbe7983f549bf(swig_type_670 arg1);
+extern swig_type_671 _wrap_dist_value_from_dlpack_cdist_377dbe7983f549bf(swig_type_672 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_673 _wrap_dist_value_to_dlpack_cdist_377dbe7983f549bf(swig_type_674 arg1, uintptr_t arg2);
+extern swig_type_675 _wrap_dist_dtype_size_cdist_377dbe7983f549bf(swig_intgo arg1);
+extern swig_type_676 _wrap_dist_tensor_num_elements_cdist_377dbe7983f549bf(swig_type_677 arg1);
+extern void _wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_678 arg2);
+extern swig_type_679 _wrap_dist_variable_options_name_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_variable_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_variable_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_680 arg2);
+extern swig_type_681 _wrap_dist_variable_create_cdist_377dbe7983f549bf(swig_type_682 arg1, swig_type_683 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_377dbe7983f549bf(swig_type_684 arg1);
+extern swig_type_685 _wrap_dist_variable_name_cdist_377dbe7983f549bf(swig_type_686 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(swig_type_687 arg1);
+extern swig_type_688 _wrap_dist_variable_component_cdist_377dbe7983f549bf(swig_type_689 arg1, swig_intgo arg2, swig_type_690 arg3);
+extern swig_type_691 _wrap_dist_variable_read_cdist_377dbe7983f549bf(swig_type_692 arg1, swig_type_693 arg2, swig_voidp arg3);
+extern swig_type_694 _wrap_dist_variable_assign_cdist_377dbe7983f549bf(swig_type_695 arg1, swig_type_696 arg2, swig_intgo arg3, swig_type_697 arg4);
+extern swig_type_698 _wrap_dist_replica_read_cdist_377dbe7983f549bf(swig_type_699 arg1, swig_type_700 arg2, swig_voidp arg3);
+extern swig_type_701 _wrap_dist_replica_assign_cdist_377dbe7983f549bf(swig_type_702 arg1, swig_type_703 arg2, swig_intgo arg3, swig_type_704 arg4, uintptr_t arg5);
+extern swig_type_705 _wrap_dist_replica_variable_cdist_377dbe7983f549bf(swig_type_706 arg1, swig_type_707 arg2, swig_type_708 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_709 _wrap_dist_variable_class_cdist_377dbe7983f549bf(swig_type_710 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(swig_type_711 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(swig_type_712 arg1);
+extern swig_type_713 _wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(swig_type_714 arg1, swig_intgo arg2);
+extern swig_type_715 _wrap_dist_variable_device_cdist_377dbe7983f549bf(swig_type_716 arg1, swig_type_717 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_718 _wrap_dist_variable_scatter_cdist_377dbe7983f549bf(swig_type_719 arg1, swig_type_720 arg2, swig_intgo arg3, swig_type_721 arg4);
+extern swig_type_722 _wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(swig_type_723 arg1, swig_type_724 arg2, swig_intgo arg3, swig_type_725 arg4, uintptr_t arg5);
+extern swig_type_726 _wrap_dist_replica_scatter_cdist_377dbe7983f549bf(swig_type_727 arg1, swig_type_728 arg2, swig_intgo arg3, swig_type_729 arg4, uintptr_t arg5);
+extern swig_type_730 _wrap_dist_reduce_cdist_377dbe7983f549bf(swig_type_731 arg1, swig_intgo arg2, swig_type_732 arg3, swig_type_733 arg4, swig_type_734 arg5, swig_voidp arg6);
+extern swig_type_735 _wrap_dist_reduce_to_cdist_377dbe7983f549bf(swig_type_736 arg1, swig_intgo arg2, swig_type_737 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_738 _wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(swig_type_739 arg1, swig_intgo arg2, swig_type_740 arg3, uintptr_t arg4, swig_type_741 arg5, uintptr_t arg6, swig_type_742 arg7);
+extern swig_type_743 _wrap_dist_gather_cdist_377dbe7983f549bf(swig_type_744 arg1, swig_type_745 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_update_options_parallel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_update_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_update_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_746 _wrap_dist_update_cdist_377dbe7983f549bf(swig_type_747 arg1, swig_type_748 arg2, swig_type_749 arg3, swig_type_750 arg4, swig_type_751 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_752 _wrap_dist_update_non_slot_cdist_377dbe7983f549bf(swig_type_753 arg1, swig_type_754 arg2, swig_type_755 arg3, swig_type_756 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_757 _wrap_dist_replica_update_cdist_377dbe7983f549bf(swig_type_758 arg1, swig_type_759 arg2, swig_type_760 arg3, swig_type_761 arg4, swig_type_762 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_763 _wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(swig_type_764 arg1, swig_type_765 arg2, swig_voidp arg3);
+extern swig_type_766 _wrap_dist_broadcast_to_cdist_377dbe7983f549bf(swig_type_767 arg1, swig_type_768 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_769 _wrap_dist_destination_device_cdist_377dbe7983f549bf(swig_type_770 arg1, uintptr_t arg2, swig_type_771 arg3, swig_type_772 arg4);
+extern swig_type_773 _wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(swig_intgo arg1, swig_voidp arg2);
+extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_774 arg2);
+extern swig_type_775 _wrap_dist_dataset_options_global_batch_size_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_776 arg2);
+extern swig_type_777 _wrap_dist_dataset_options_seed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_as_one_process_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_dataset_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_dataset_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_778 arg2, swig_type_779 arg3);
+extern swig_type_780 _wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(swig_type_781 arg1, swig_type_782 arg2, swig_type_783 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_784 _wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(swig_type_785 arg1, swig_type_786 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_input_context_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_input_context_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_787 _wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_788 arg2, swig_voidp arg3);
+extern swig_type_789 _wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(swig_type_790 arg1, swig_type_791 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(swig_type_792 arg1);
+extern swig_type_793 _wrap_dist_iterator_create_cdist_377dbe7983f549bf(swig_type_794 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_795 arg2);
+extern swig_type_796 _wrap_dist_position_pass_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_797 arg2);
+extern swig_type_798 _wrap_dist_position_elements_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_799 arg2);
+extern swig_type_800 _wrap_dist_position_examples_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_801 arg2);
+extern swig_type_802 _wrap_dist_position_batches_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_position_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_position_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_803 _wrap_dist_iterator_position_cdist_377dbe7983f549bf(swig_type_804 arg1, uintptr_t arg2);
+extern swig_type_805 _wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(swig_type_806 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_807 _wrap_dist_iterator_next_cdist_377dbe7983f549bf(swig_type_808 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(swig_type_809 arg1);
+extern swig_type_810 _wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(swig_type_811 arg1, swig_type_812 arg2, swig_type_813 arg3, swig_type_814 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_815 _wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(swig_type_816 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_817 arg5, swig_type_818 arg6);
+extern swig_type_819 _wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(swig_type_820 arg1, swig_voidp arg2);
+extern swig_type_821 _wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(swig_type_822 arg1, swig_type_823 arg2, swig_type_824 arg3, swig_voidp arg4);
+extern swig_type_825 _wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(swig_type_826 arg1, swig_type_827 arg2);
+extern swig_type_828 _wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(swig_type_829 arg1, swig_voidp arg2);
+extern void _wrap_dist_drift_num_copies_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_drift_replica_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_drift_expected_replica_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_830 arg2);
+extern swig_type_831 _wrap_dist_drift_element_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_drift_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_drift_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_832 _wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(swig_type_833 arg1, swig_type_834 arg2, uintptr_t arg3);
+extern swig_type_835 _wrap_dist_metric_create_cdist_377dbe7983f549bf(swig_type_836 arg1, swig_intgo arg2, swig_type_837 arg3, swig_voidp arg4);
+extern swig_type_838 _wrap_dist_metric_update_cdist_377dbe7983f549bf(swig_type_839 arg1, swig_type_840 arg2, swig_type_841 arg3, swig_type_842 arg4, swig_type_843 arg5);
+extern swig_type_844 _wrap_dist_metric_result_cdist_377dbe7983f549bf(swig_type_845 arg1, swig_type_846 arg2, swig_voidp arg3);
+extern swig_type_847 _wrap_dist_metric_reset_cdist_377dbe7983f549bf(swig_type_848 arg1, swig_type_849 arg2);
+extern swig_intgo _wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(swig_type_850 arg1);
+extern swig_type_851 _wrap_dist_metric_name_cdist_377dbe7983f549bf(swig_type_852 arg1);
+extern swig_type_853 _wrap_dist_metric_variable_cdist_377dbe7983f549bf(swig_type_854 arg1);
+extern void _wrap_dist_metric_destroy_cdist_377dbe7983f549bf(swig_type_855 arg1);
+extern swig_type_856 _wrap_dist_average_loss_cdist_377dbe7983f549bf(swig_type_857 arg1, swig_type_858 arg2, swig_type_859 arg3, swig_type_860 arg4, swig_type_861 arg5);
+extern swig_type_862 _wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(swig_type_863 arg1, swig_type_864 arg2, swig_type_865 arg3);
+extern swig_type_866 _wrap_dist_scope_enter_cdist_377dbe7983f549bf(swig_type_867 arg1);
+extern swig_type_868 _wrap_dist_scope_exit_cdist_377dbe7983f549bf(swig_type_869 arg1);
+extern swig_type_870 _wrap_dist_get_strategy_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_dist_has_strategy_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_377dbe7983f549bf(void);
+extern swig_type_871 _wrap_dist_get_replica_cdist_377dbe7983f549bf(void);
+extern swig_type_872 _wrap_dist_set_strategy_cdist_377dbe7983f549bf(swig_type_873 arg1);
+extern swig_type_874 _wrap_dist_colocate_enter_cdist_377dbe7983f549bf(swig_type_875 arg1, swig_type_876 arg2);
+extern swig_type_877 _wrap_dist_colocate_exit_cdist_377dbe7983f549bf(swig_type_878 arg1);
+extern swig_type_879 _wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(swig_type_880 arg1, swig_type_881 arg2, swig_voidp arg3);
+extern swig_type_882 _wrap_dist_value_container_cdist_377dbe7983f549bf(swig_type_883 arg1);
+extern void _wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_884 arg2);
+extern swig_type_885 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_886 arg2);
+extern swig_type_887 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cross_device_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_cross_device_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_888 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_889 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_890 _wrap_dist_cross_device_create_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(swig_type_891 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(swig_type_892 arg1);
+extern swig_type_893 _wrap_dist_cross_device_device_cdist_377dbe7983f549bf(swig_type_894 arg1);
+extern swig_type_895 _wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(swig_type_896 arg1, swig_intgo arg2, swig_type_897 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_898 _wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(swig_type_899 arg1, swig_intgo arg2, swig_type_900 arg3, uintptr_t arg4, swig_type_901 arg5, swig_type_902 arg6);
+extern swig_type_903 _wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(swig_type_904 arg1, swig_type_905 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_906 _wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(swig_type_907 arg1, swig_type_908 arg2, swig_intgo arg3, swig_voidp arg4);
+extern void _wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_checkpoint_options_sharded_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_checkpoint_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_909 arg2, swig_type_910 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_911 arg2, swig_type_912 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_913 arg2, swig_type_914 arg3);
+extern swig_type_915 _wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(swig_type_916 arg1, swig_type_917 arg2, swig_type_918 arg3, swig_type_919 arg4, uintptr_t arg5);
+extern swig_type_920 _wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(swig_type_921 arg1, swig_type_922 arg2, swig_type_923 arg3, swig_type_924 arg4, uintptr_t arg5);
+extern swig_type_925 _wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(swig_type_926 arg1, swig_type_927 arg2, swig_voidp arg3);
+extern swig_type_928 _wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(swig_type_929 arg1);
+extern swig_type_930 _wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(swig_type_931 arg1, swig_type_932 arg2);
+extern swig_type_933 _wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(swig_type_934 arg1, swig_type_935 arg2, swig_type_936 arg3);
+extern swig_type_937 _wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(swig_type_938 arg1, swig_type_939 arg2, swig_voidp arg3);
+extern void _wrap_dist_checkpoint_map_options_copy_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_checkpoint_map_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_checkpoint_map_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_940 _wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(swig_type_941 arg1, swig_type_942 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_943 _wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(swig_type_944 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_945 _wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(swig_type_946 arg1);
+extern swig_type_947 _wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(swig_type_948 arg1, swig_type_949 arg2);
+extern swig_type_950 _wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(swig_type_951 arg1, swig_type_952 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(swig_type_953 arg1);
+extern swig_intgo _wrap_DIST_PREEMPTION_NONE_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PREEMPTION_SAVED_cdist_377dbe7983f549bf(void);
+extern swig_intgo _wrap_DIST_PREEMPTION_OVER_cdist_377dbe7983f549bf(void);
+extern void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_954 arg2);
+extern swig_type_955 _wrap_dist_preemption_options_path_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_956 arg2);
+extern swig_type_957 _wrap_dist_preemption_options_grace_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_preemption_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_preemption_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_958 arg2, swig_type_959 arg3);
+extern swig_type_960 _wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(swig_type_961 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(swig_type_962 arg1);
+extern void _wrap_dist_preemption_notify_cdist_377dbe7983f549bf(swig_type_963 arg1);
+extern swig_type_964 _wrap_dist_preemption_run_cdist_377dbe7983f549bf(swig_type_965 arg1, swig_type_966 arg2, uintptr_t arg3);
+extern swig_type_967 _wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(swig_type_968 arg1, swig_type_969 arg2, swig_voidp arg3);
+extern void _wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(swig_type_970 arg1);
+extern swig_type_971 _wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(swig_type_972 arg1);
+extern void _wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rpc_server_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_rpc_server_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_rpc_server_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_973 _wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(swig_type_974 arg1, swig_type_975 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_976 _wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(swig_type_977 arg1, swig_type_978 arg2, swig_type_979 arg3);
+extern swig_type_980 _wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(swig_type_981 arg1);
+extern swig_type_982 _wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(swig_type_983 arg1);
+extern swig_type_984 _wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(swig_type_985 arg1);
+extern void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_986 arg2);
+extern swig_type_987 _wrap_dist_rpc_client_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rpc_client_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_rpc_client_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_rpc_client_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_988 _wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(swig_type_989 arg1, swig_type_990 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(swig_type_991 arg1);
+extern void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_992 arg2);
+extern swig_type_993 _wrap_dist_rpc_call_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_994 arg2);
+extern swig_type_995 _wrap_dist_rpc_call_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_rpc_call_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_rpc_call_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_996 _wrap_dist_rpc_call_cdist_377dbe7983f549bf(swig_type_997 arg1, swig_type_998 arg2, swig_type_999 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1000 _wrap_dist_rpc_begin_cdist_377dbe7983f549bf(swig_type_1001 arg1, swig_type_1002 arg2, swig_type_1003 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1004 _wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(swig_type_1005 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_1006 _wrap_dist_remote_value_get_cdist_377dbe7983f549bf(swig_type_1007 arg1, swig_type_1008 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(swig_type_1009 arg1);
+extern void _wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(swig_type_1010 arg1);
+extern swig_type_1011 _wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(swig_type_1012 arg1);
+extern void _wrap_dist_remote_value_release_cdist_377dbe7983f549bf(swig_type_1013 arg1);
+extern void _wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_server_options_num_threads_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1014 arg2);
+extern swig_type_1015 _wrap_dist_server_options_bind_address_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1016 arg2);
+extern swig_type_1017 _wrap_dist_server_options_start_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1018 arg2);
+extern swig_type_1019 _wrap_dist_server_options_max_message_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_server_options_count_memory_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_server_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_server_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1020 _wrap_dist_server_create_cdist_377dbe7983f549bf(swig_type_1021 arg1, swig_type_1022 arg2, swig_intgo arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1023 _wrap_dist_server_create_local_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_1024 _wrap_dist_server_register_cdist_377dbe7983f549bf(swig_type_1025 arg1, swig_type_1026 arg2, swig_type_1027 arg3);
+extern swig_type_1028 _wrap_dist_server_register_update_cdist_377dbe7983f549bf(swig_type_1029 arg1, swig_type_1030 arg2, swig_type_1031 arg3);
+extern swig_type_1032 _wrap_dist_server_start_cdist_377dbe7983f549bf(swig_type_1033 arg1);
+extern swig_type_1034 _wrap_dist_server_target_cdist_377dbe7983f549bf(swig_type_1035 arg1);
+extern swig_type_1036 _wrap_dist_server_join_cdist_377dbe7983f549bf(swig_type_1037 arg1, swig_type_1038 arg2, swig_type_1039 arg3);
+extern void _wrap_dist_server_stop_cdist_377dbe7983f549bf(swig_type_1040 arg1);
+extern swig_type_1041 _wrap_dist_server_destroy_cdist_377dbe7983f549bf(swig_type_1042 arg1);
+extern swig_type_1043 _wrap_dist_closure_name_cdist_377dbe7983f549bf(swig_type_1044 arg1);
+extern swig_type_1045 _wrap_dist_closure_id_cdist_377dbe7983f549bf(swig_type_1046 arg1);
+extern swig_intgo _wrap_dist_closure_worker_cdist_377dbe7983f549bf(swig_type_1047 arg1);
+extern swig_type_1048 _wrap_dist_closure_cancel_cdist_377dbe7983f549bf(swig_type_1049 arg1);
+extern swig_type_1050 _wrap_dist_closure_read_cdist_377dbe7983f549bf(swig_type_1051 arg1, swig_type_1052 arg2, swig_type_1053 arg3, swig_type_1054 arg4);
+extern swig_type_1055 _wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(swig_type_1056 arg1, swig_type_1057 arg2, swig_type_1058 arg3, swig_voidp arg4);
+extern swig_type_1059 _wrap_dist_closure_assign_cdist_377dbe7983f549bf(swig_type_1060 arg1, swig_type_1061 arg2, swig_intgo arg3, swig_type_1062 arg4);
+extern swig_type_1063 _wrap_dist_closure_scatter_cdist_377dbe7983f549bf(swig_type_1064 arg1, swig_type_1065 arg2, swig_intgo arg3, swig_type_1066 arg4);
+extern swig_type_1067 _wrap_dist_closure_update_cdist_377dbe7983f549bf(swig_type_1068 arg1, swig_type_1069 arg2, swig_type_1070 arg3, swig_type_1071 arg4, swig_type_1072 arg5);
+extern swig_type_1073 _wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(swig_type_1074 arg1, swig_type_1075 arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_coordinator_options_max_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_coordinator_options_max_losses_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1076 arg2);
+extern swig_type_1077 _wrap_dist_coordinator_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1078 arg2);
+extern swig_type_1079 _wrap_dist_coordinator_options_max_message_bytes_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_coordinator_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_coordinator_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1080 arg2);
+extern swig_type_1081 _wrap_dist_coordinator_create_cdist_377dbe7983f549bf(swig_type_1082 arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(swig_type_1083 arg1);
+extern void _wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1084 arg2);
+extern swig_type_1085 _wrap_dist_ps_variable_options_colocate_with_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_ps_variable_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_ps_variable_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1086 arg2, swig_type_1087 arg3);
+extern swig_type_1088 _wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(swig_type_1089 arg1, swig_type_1090 arg2, swig_type_1091 arg3, uintptr_t arg4);
+extern swig_type_1092 _wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(swig_type_1093 arg1);
+extern swig_type_1094 _wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(swig_type_1095 arg1, swig_type_1096 arg2);
+extern swig_type_1097 _wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(swig_type_1098 arg1, swig_type_1099 arg2, swig_type_1100 arg3, swig_voidp arg4);
+extern swig_type_1101 _wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(swig_type_1102 arg1, swig_type_1103 arg2, swig_type_1104 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_1105 _wrap_dist_coordinator_read_cdist_377dbe7983f549bf(swig_type_1106 arg1, swig_type_1107 arg2, swig_type_1108 arg3, swig_type_1109 arg4);
+extern swig_type_1110 _wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(swig_type_1111 arg1, swig_type_1112 arg2, swig_type_1113 arg3, swig_voidp arg4);
+extern swig_type_1114 _wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(swig_type_1115 arg1, swig_type_1116 arg2, swig_intgo arg3, swig_type_1117 arg4);
+extern swig_type_1118 _wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(swig_type_1119 arg1, swig_type_1120 arg2, swig_intgo arg3, swig_type_1121 arg4);
+extern swig_type_1122 _wrap_dist_coordinator_update_cdist_377dbe7983f549bf(swig_type_1123 arg1, swig_type_1124 arg2, swig_type_1125 arg3, swig_type_1126 arg4, swig_type_1127 arg5);
+extern swig_type_1128 _wrap_dist_coordinator_save_cdist_377dbe7983f549bf(swig_type_1129 arg1, swig_type_1130 arg2);
+extern swig_type_1131 _wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(swig_type_1132 arg1, swig_type_1133 arg2, swig_voidp arg3);
+extern void _wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1134 arg2);
+extern swig_type_1135 _wrap_dist_schedule_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1136 arg2);
+extern swig_type_1137 _wrap_dist_schedule_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_schedule_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_schedule_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1138 _wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(swig_type_1139 arg1, swig_type_1140 arg2, swig_type_1141 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_1142 _wrap_dist_coordinator_join_cdist_377dbe7983f549bf(swig_type_1143 arg1, swig_type_1144 arg2, swig_type_1145 arg3);
+extern swig_type_1146 _wrap_dist_coordinator_done_cdist_377dbe7983f549bf(swig_type_1147 arg1, swig_voidp arg2);
+extern swig_type_1148 _wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(swig_type_1149 arg1, swig_type_1150 arg2, swig_type_1151 arg3, swig_type_1152 arg4);
+extern void _wrap_dist_coordinator_stats_num_ps_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_num_workers_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_workers_up_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_queued_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1153 arg2);
+extern swig_type_1154 _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_in_flight_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1155 arg2);
+extern swig_type_1156 _wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_scheduled_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1157 arg2);
+extern swig_type_1158 _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_completed_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1159 arg2);
+extern swig_type_1160 _wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_failed_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1161 arg2);
+extern swig_type_1162 _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_cancelled_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1163 arg2);
+extern swig_type_1164 _wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_losses_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1165 arg2);
+extern swig_type_1166 _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_mark_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1167 arg2);
+extern swig_type_1168 _wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1169 arg2);
+extern swig_type_1170 _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_coordinator_stats_bytes_received_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1171 arg2);
+extern swig_type_1172 _wrap_dist_coordinator_stats_bytes_received_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_coordinator_stats_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_coordinator_stats_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1173 _wrap_dist_coordinator_query_cdist_377dbe7983f549bf(swig_type_1174 arg1, uintptr_t arg2);
+extern uintptr_t _wrap_new_dist_topology_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_topology_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1175 _wrap_dist_topology_create_cdist_377dbe7983f549bf(swig_type_1176 arg1, swig_type_1177 arg2, swig_type_1178 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_377dbe7983f549bf(swig_type_1179 arg1);
+extern swig_type_1180 _wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(swig_type_1181 arg1, swig_type_1182 arg2, swig_type_1183 arg3, swig_type_1184 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(swig_type_1185 arg1);
+extern swig_type_1186 _wrap_dist_topology_from_host_cdist_377dbe7983f549bf(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(swig_type_1187 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(swig_type_1188 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(swig_type_1189 arg1);
+extern swig_type_1190 _wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(swig_type_1191 arg1);
+extern swig_type_1192 _wrap_dist_topology_task_at_cdist_377dbe7983f549bf(swig_type_1193 arg1, swig_type_1194 arg2, swig_voidp arg3);
+extern swig_type_1195 _wrap_dist_topology_device_at_cdist_377dbe7983f549bf(swig_type_1196 arg1, swig_type_1197 arg2, swig_voidp arg3);
+extern swig_type_1198 _wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(swig_type_1199 arg1, swig_type_1200 arg2, swig_voidp arg3);
+extern swig_type_1201 _wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(swig_type_1202 arg1, swig_type_1203 arg2, swig_type_1204 arg3, swig_type_1205 arg4, swig_type_1206 arg5);
+extern swig_type_1207 _wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(swig_type_1208 arg1, swig_type_1209 arg2, swig_type_1210 arg3, swig_type_1211 arg4, swig_type_1212 arg5);
+extern swig_type_1213 _wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(swig_type_1214 arg1, swig_type_1215 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_1216 arg5, swig_voidp arg6);
+extern swig_type_1217 _wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(swig_type_1218 arg1, swig_voidp arg2);
+extern swig_type_1219 _wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(swig_type_1220 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(swig_type_1221 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(swig_type_1222 arg1);
+extern swig_type_1223 _wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(swig_type_1224 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1225 _wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(swig_type_1226 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1227 arg4, swig_type_1228 arg5, swig_type_1229 arg6);
+extern swig_type_1230 _wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(swig_type_1231 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1232 arg4, swig_type_1233 arg5, swig_type_1234 arg6);
+extern void _wrap_dist_partition_kind_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_kind_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_partition_num_logical_devices_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_partition_logical_device_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_partition_uneven_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_uneven_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_partition_spmd_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_spmd_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_partition_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_partition_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1235 arg2, swig_type_1236 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1237 arg2, swig_type_1238 arg3);
+extern swig_type_1239 _wrap_dist_partition_check_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_split_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_split_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1240 _wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(swig_type_1241 arg1, swig_type_1242 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_1243 _wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(swig_type_1244 arg1, swig_type_1245 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(swig_type_1246 arg1);
+extern swig_type_1247 _wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(swig_type_1248 arg1);
+extern swig_type_1249 _wrap_dist_value_partition_cdist_377dbe7983f549bf(swig_type_1250 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1251 arg2);
+extern swig_type_1252 _wrap_dist_devices_options_timeout_ns_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1253 arg2);
+extern swig_type_1254 _wrap_dist_devices_options_cancel_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_devices_options_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_devices_options_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_devices_options_add_result_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_1255 _wrap_dist_run_on_devices_cdist_377dbe7983f549bf(swig_type_1256 arg1, swig_type_1257 arg2, swig_type_1258 arg3, swig_type_1259 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_377dbe7983f549bf(swig_type_1260 arg1);
+extern swig_type_1261 _wrap_dist_device_axis_cdist_377dbe7983f549bf(swig_type_1262 arg1, swig_type_1263 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_1264 _wrap_dist_device_axis_group_cdist_377dbe7983f549bf(swig_type_1265 arg1, swig_type_1266 arg2, swig_voidp arg3);
+extern void _wrap_dist_halo_ndim_set_cdist_377dbe7983f549bf(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_halo_ndim_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_halo_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_dist_halo_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern void _wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1267 arg2, swig_type_1268 arg3);
+extern void _wrap_dist_halo_set_low_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1269 arg2, swig_type_1270 arg3);
+extern void _wrap_dist_halo_set_high_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1271 arg2, swig_type_1272 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1273 arg2, swig_type_1274 arg3);
+extern swig_type_1275 _wrap_dist_halo_exchange_cdist_377dbe7983f549bf(swig_type_1276 arg1, swig_type_1277 arg2, uintptr_t arg3, swig_type_1278 arg4, uintptr_t arg5);
+extern swig_type_1279 _wrap_dist_reshard_cdist_377dbe7983f549bf(swig_type_1280 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_1281 arg4, swig_type_1282 arg5, uintptr_t arg6);
+extern swig_type_1283 _wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_1284 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_377dbe7983f549bf(swig_intgo arg1, swig_type_1285 arg2);
+extern swig_type_1286 _wrap_rpc_arguments_cdist_377dbe7983f549bf(swig_type_1287 arg1, swig_type_1288 arg2, swig_voidp arg3);
+extern swig_type_1289 _wrap_Text_text_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1290 _wrap_Text_explain_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1291 arg2);
+extern swig_type_1292 _wrap_Text_explain_dataset_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1293 arg2);
+extern swig_type_1294 _wrap_Text_explain_topology_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1295 arg2);
+extern swig_type_1296 _wrap_Text_describe_value_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1297 arg2);
+extern swig_type_1298 _wrap_Text_describe_variable_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1299 arg2);
+extern swig_type_1300 _wrap_Text_write_trace_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1301 arg2);
+extern swig_type_1302 _wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1303 arg2);
+extern swig_type_1304 _wrap_Text_write_server_trace_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1305 arg2);
+extern swig_type_1306 _wrap_Text_write_metrics_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1307 arg2, swig_type_1308 arg3);
+extern swig_type_1309 _wrap_Text_explain_cluster_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1310 arg2);
+extern swig_type_1311 _wrap_Text_expand_host_list_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1312 arg2);
+extern uintptr_t _wrap_new_Text_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_Text_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1313 _wrap_Stragglers_read_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1314 arg2);
+extern swig_type_1315 _wrap_Stragglers_size_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1316 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1317 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1318 arg2);
+extern swig_intgo _wrap_Stragglers_worker_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1319 arg2);
+extern swig_type_1320 _wrap_Stragglers_rounds_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1321 arg2);
+extern swig_type_1322 _wrap_Stragglers_times_last_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1323 arg2);
+extern swig_type_1324 _wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1325 arg2);
+extern swig_type_1326 _wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1327 arg2);
+extern swig_type_1328 _wrap_Stragglers_tag_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1329 arg2);
+extern uintptr_t _wrap_new_Stragglers_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_Stragglers_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1330 _wrap_Numbers_size_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1331 _wrap_Numbers_at_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1332 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1333 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1334 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1335 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1336 arg2);
+extern swig_type_1337 _wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1338 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_1339 _wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1340 arg2, swig_intgo arg3, swig_intgo arg4);
+extern void _wrap_Numbers_partition_shape_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_Numbers_partition_dimensions_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_1341 _wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_1342 _wrap_Numbers_value_shard_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1343 arg2, swig_intgo arg3, swig_type_1344 arg4);
+extern swig_type_1345 _wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1346 arg2);
+extern uintptr_t _wrap_new_Numbers_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_Numbers_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1347 _wrap_split_to_logical_devices_cdist_377dbe7983f549bf(swig_type_1348 arg1, swig_type_1349 arg2, swig_type_1350 arg3, swig_type_1351 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_377dbe7983f549bf(swig_type_1352 arg1, swig_type_1353 arg2, swig_type_1354 arg3);
+extern void _wrap_set_number_at_cdist_377dbe7983f549bf(swig_type_1355 arg1, swig_type_1356 arg2, swig_type_1357 arg3);
+extern void _wrap_Destinations_add_cdist_377dbe7983f549bf(uintptr_t arg1, swig_type_1358 arg2, swig_type_1359 arg3, swig_type_1360 arg4);
+extern uintptr_t _wrap_Destinations_get_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern uintptr_t _wrap_new_Destinations_cdist_377dbe7983f549bf(void);
+extern void _wrap_delete_Destinations_cdist_377dbe7983f549bf(uintptr_t arg1);
+extern swig_type_1361 _wrap_quick_all_reduce_cdist_377dbe7983f549bf(swig_type_1362 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1363 arg4, swig_type_1364 arg5, swig_type_1365 arg6, swig_type_1366 arg7);
+extern swig_type_1367 _wrap_quick_broadcast_cdist_377dbe7983f549bf(swig_type_1368 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_1369 arg4, swig_type_1370 arg5, swig_type_1371 arg6, swig_type_1372 arg7);
+extern swig_type_1373 _wrap_run_until_cdist_377dbe7983f549bf(swig_type_1374 arg1, swig_type_1375 arg2, swig_type_1376 arg3);
+extern swig_type_1377 _wrap_quick_barrier_cdist_377dbe7983f549bf(swig_type_1378 arg1, swig_type_1379 arg2, swig_type_1380 arg3);
 #undef intgo
 */
 import "C"
@@ -2586,124 +2580,124 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIST_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OK_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_OK_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_OK int = _swig_getDIST_OK()
 func _swig_getDIST_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_CANCELLED int = _swig_getDIST_CANCELLED()
 func _swig_getDIST_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_UNKNOWN int = _swig_getDIST_UNKNOWN()
 func _swig_getDIST_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_INVALID_ARGUMENT int = _swig_getDIST_INVALID_ARGUMENT()
 func _swig_getDIST_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_DEADLINE_EXCEEDED int = _swig_getDIST_DEADLINE_EXCEEDED()
 func _swig_getDIST_NOT_FOUND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_NOT_FOUND int = _swig_getDIST_NOT_FOUND()
 func _swig_getDIST_ALREADY_EXISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ALREADY_EXISTS int = _swig_getDIST_ALREADY_EXISTS()
 func _swig_getDIST_PERMISSION_DENIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PERMISSION_DENIED int = _swig_getDIST_PERMISSION_DENIED()
 func _swig_getDIST_RESOURCE_EXHAUSTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_RESOURCE_EXHAUSTED int = _swig_getDIST_RESOURCE_EXHAUSTED()
 func _swig_getDIST_FAILED_PRECONDITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_FAILED_PRECONDITION int = _swig_getDIST_FAILED_PRECONDITION()
 func _swig_getDIST_ABORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ABORTED int = _swig_getDIST_ABORTED()
 func _swig_getDIST_OUT_OF_RANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_OUT_OF_RANGE int = _swig_getDIST_OUT_OF_RANGE()
 func _swig_getDIST_UNIMPLEMENTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_UNIMPLEMENTED int = _swig_getDIST_UNIMPLEMENTED()
 func _swig_getDIST_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_INTERNAL int = _swig_getDIST_INTERNAL()
 func _swig_getDIST_UNAVAILABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_UNAVAILABLE int = _swig_getDIST_UNAVAILABLE()
 func _swig_getDIST_DATA_LOSS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -2711,98 +2705,98 @@ var DIST_DATA_LOSS int = _swig_getDIST_DATA_LOSS()
 type Dist_dtype int
 func _swig_getDIST_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F16_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_F16_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_F16 int = _swig_getDIST_F16()
 func _swig_getDIST_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BF16_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_BF16_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_BF16 int = _swig_getDIST_BF16()
 func _swig_getDIST_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F32_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_F32_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_F32 int = _swig_getDIST_F32()
 func _swig_getDIST_F64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F64_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_F64_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_F64 int = _swig_getDIST_F64()
 func _swig_getDIST_I8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I8_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_I8_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_I8 int = _swig_getDIST_I8()
 func _swig_getDIST_U8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U8_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_U8_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_U8 int = _swig_getDIST_U8()
 func _swig_getDIST_I16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I16_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_I16_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_I16 int = _swig_getDIST_I16()
 func _swig_getDIST_U16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U16_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_U16_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_U16 int = _swig_getDIST_U16()
 func _swig_getDIST_I32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I32_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_I32_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_I32 int = _swig_getDIST_I32()
 func _swig_getDIST_U32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U32_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_U32_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_U32 int = _swig_getDIST_U32()
 func _swig_getDIST_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I64_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_I64_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_I64 int = _swig_getDIST_I64()
 func _swig_getDIST_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U64_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_U64_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_U64 int = _swig_getDIST_U64()
 func _swig_getDIST_COMPLEX64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COMPLEX64 int = _swig_getDIST_COMPLEX64()
 func _swig_getDIST_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BOOL_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_BOOL_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -2810,42 +2804,42 @@ var DIST_BOOL int = _swig_getDIST_BOOL()
 type Dist_reduce_op int
 func _swig_getDIST_REDUCE_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_REDUCE_SUM int = _swig_getDIST_REDUCE_SUM()
 func _swig_getDIST_REDUCE_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_REDUCE_MEAN int = _swig_getDIST_REDUCE_MEAN()
 func _swig_getDIST_REDUCE_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_REDUCE_MIN int = _swig_getDIST_REDUCE_MIN()
 func _swig_getDIST_REDUCE_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_REDUCE_MAX int = _swig_getDIST_REDUCE_MAX()
 func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
 func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -2853,119 +2847,119 @@ var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
 type Dist_collective int
 func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_NONE int = _swig_getDIST_COLLECTIVE_NONE()
 func _swig_getDIST_COLLECTIVE_ALL_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_REDUCE int = _swig_getDIST_COLLECTIVE_ALL_REDUCE()
 func _swig_getDIST_COLLECTIVE_BROADCAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BROADCAST int = _swig_getDIST_COLLECTIVE_BROADCAST()
 func _swig_getDIST_COLLECTIVE_BARRIER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BARRIER int = _swig_getDIST_COLLECTIVE_BARRIER()
 func _swig_getDIST_COLLECTIVE_MERGE_CALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_MERGE_CALL int = _swig_getDIST_COLLECTIVE_MERGE_CALL()
 func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
 func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
 func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
 func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
 func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
 func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
 func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
 func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
 func _swig_getDIST_COLLECTIVE_HALO_EXCHANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_HALO_EXCHANGE int = _swig_getDIST_COLLECTIVE_HALO_EXCHANGE()
 func _swig_getDIST_COLLECTIVE_RESHARD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -2973,28 +2967,28 @@ var DIST_COLLECTIVE_RESHARD int = _swig_getDIST_COLLECTIVE_RESHARD()
 type Dist_numerics int
 func _swig_getDIST_NUMERICS_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_DEFAULT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_DEFAULT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_NUMERICS_DEFAULT int = _swig_getDIST_NUMERICS_DEFAULT()
 func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
 func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
 func _swig_getDIST_NUMERICS_TREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_TREE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3002,14 +2996,14 @@ var DIST_NUMERICS_TREE int = _swig_getDIST_NUMERICS_TREE()
 type Dist_scan_kind int
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
 func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3017,49 +3011,49 @@ var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
 type Dist_strategy_kind int
 func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_STRATEGY_MIRRORED int = _swig_getDIST_STRATEGY_MIRRORED()
 func _swig_getDIST_STRATEGY_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_STRATEGY_ONE_DEVICE int = _swig_getDIST_STRATEGY_ONE_DEVICE()
 func _swig_getDIST_STRATEGY_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_STRATEGY_DEFAULT int = _swig_getDIST_STRATEGY_DEFAULT()
 func _swig_getDIST_STRATEGY_CENTRAL_STORAGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_STRATEGY_CENTRAL_STORAGE int = _swig_getDIST_STRATEGY_CENTRAL_STORAGE()
 func _swig_getDIST_STRATEGY_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_STRATEGY_MESH int = _swig_getDIST_STRATEGY_MESH()
 func _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_STRATEGY_MULTI_WORKER_MIRRORED int = _swig_getDIST_STRATEGY_MULTI_WORKER_MIRRORED()
 func _swig_getDIST_STRATEGY_PARAMETER_SERVER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3067,21 +3061,21 @@ var DIST_STRATEGY_PARAMETER_SERVER int = _swig_getDIST_STRATEGY_PARAMETER_SERVER
 type Dist_threads int
 func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_THREADS_CALLER int = _swig_getDIST_THREADS_CALLER()
 func _swig_getDIST_THREADS_LIBRARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_THREADS_LIBRARY int = _swig_getDIST_THREADS_LIBRARY()
 func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3089,28 +3083,28 @@ var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
 type Dist_transport int
 func _swig_getDIST_TRANSPORT_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_AUTO_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_AUTO_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_TRANSPORT_AUTO int = _swig_getDIST_TRANSPORT_AUTO()
 func _swig_getDIST_TRANSPORT_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_NONE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_NONE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_TRANSPORT_NONE int = _swig_getDIST_TRANSPORT_NONE()
 func _swig_getDIST_TRANSPORT_GRPC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_GRPC_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_GRPC_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_TRANSPORT_GRPC int = _swig_getDIST_TRANSPORT_GRPC()
 func _swig_getDIST_TRANSPORT_GLOO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TRANSPORT_GLOO_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_TRANSPORT_GLOO_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3118,14 +3112,14 @@ var DIST_TRANSPORT_GLOO int = _swig_getDIST_TRANSPORT_GLOO()
 type Dist_reform int
 func _swig_getDIST_REFORM_EXPLICIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REFORM_EXPLICIT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REFORM_EXPLICIT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_REFORM_EXPLICIT int = _swig_getDIST_REFORM_EXPLICIT()
 func _swig_getDIST_REFORM_AT_NEXT_RUN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REFORM_AT_NEXT_RUN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_REFORM_AT_NEXT_RUN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3133,14 +3127,14 @@ var DIST_REFORM_AT_NEXT_RUN int = _swig_getDIST_REFORM_AT_NEXT_RUN()
 type Dist_placement int
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PLACEMENT_FREE int = _swig_getDIST_PLACEMENT_FREE()
 func _swig_getDIST_PLACEMENT_CORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3148,98 +3142,98 @@ var DIST_PLACEMENT_CORES int = _swig_getDIST_PLACEMENT_CORES()
 type Dist_value_kind int
 func _swig_getDIST_VALUE_TENSOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_TENSOR int = _swig_getDIST_VALUE_TENSOR()
 func _swig_getDIST_VALUE_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_PER_REPLICA int = _swig_getDIST_VALUE_PER_REPLICA()
 func _swig_getDIST_VALUE_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_MIRRORED int = _swig_getDIST_VALUE_MIRRORED()
 func _swig_getDIST_VALUE_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_LIST int = _swig_getDIST_VALUE_LIST()
 func _swig_getDIST_VALUE_DICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_DICT int = _swig_getDIST_VALUE_DICT()
 func _swig_getDIST_VALUE_VARIABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_VARIABLE int = _swig_getDIST_VALUE_VARIABLE()
 func _swig_getDIST_VALUE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_NONE int = _swig_getDIST_VALUE_NONE()
 func _swig_getDIST_VALUE_TUPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_TUPLE int = _swig_getDIST_VALUE_TUPLE()
 func _swig_getDIST_VALUE_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_TEXT int = _swig_getDIST_VALUE_TEXT()
 func _swig_getDIST_VALUE_OBJECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_OBJECT int = _swig_getDIST_VALUE_OBJECT()
 func _swig_getDIST_VALUE_INDEXED_SLICES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_INDEXED_SLICES int = _swig_getDIST_VALUE_INDEXED_SLICES()
 func _swig_getDIST_VALUE_RAGGED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_RAGGED int = _swig_getDIST_VALUE_RAGGED()
 func _swig_getDIST_VALUE_SPARSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VALUE_SPARSE int = _swig_getDIST_VALUE_SPARSE()
 func _swig_getDIST_VALUE_SHARDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3247,28 +3241,28 @@ var DIST_VALUE_SHARDED int = _swig_getDIST_VALUE_SHARDED()
 type Dist_synchronization int
 func _swig_getDIST_SYNCHRONIZATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_AUTO int = _swig_getDIST_SYNCHRONIZATION_AUTO()
 func _swig_getDIST_SYNCHRONIZATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_NONE int = _swig_getDIST_SYNCHRONIZATION_NONE()
 func _swig_getDIST_SYNCHRONIZATION_ON_WRITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_WRITE int = _swig_getDIST_SYNCHRONIZATION_ON_WRITE()
 func _swig_getDIST_SYNCHRONIZATION_ON_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3276,28 +3270,28 @@ var DIST_SYNCHRONIZATION_ON_READ int = _swig_getDIST_SYNCHRONIZATION_ON_READ()
 type Dist_aggregation int
 func _swig_getDIST_AGGREGATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_AGGREGATION_NONE int = _swig_getDIST_AGGREGATION_NONE()
 func _swig_getDIST_AGGREGATION_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_AGGREGATION_SUM int = _swig_getDIST_AGGREGATION_SUM()
 func _swig_getDIST_AGGREGATION_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_AGGREGATION_MEAN int = _swig_getDIST_AGGREGATION_MEAN()
 func _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3305,21 +3299,21 @@ var DIST_AGGREGATION_ONLY_FIRST_REPLICA int = _swig_getDIST_AGGREGATION_ONLY_FIR
 type Dist_assign_op int
 func _swig_getDIST_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ASSIGN int = _swig_getDIST_ASSIGN()
 func _swig_getDIST_ASSIGN_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ASSIGN_ADD int = _swig_getDIST_ASSIGN_ADD()
 func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3327,14 +3321,14 @@ var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
 type Dist_input_mode int
 func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_INPUT_PER_WORKER int = _swig_getDIST_INPUT_PER_WORKER()
 func _swig_getDIST_INPUT_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3342,35 +3336,35 @@ var DIST_INPUT_PER_REPLICA int = _swig_getDIST_INPUT_PER_REPLICA()
 type Dist_shard_policy int
 func _swig_getDIST_SHARD_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SHARD_AUTO int = _swig_getDIST_SHARD_AUTO()
 func _swig_getDIST_SHARD_FILE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SHARD_FILE int = _swig_getDIST_SHARD_FILE()
 func _swig_getDIST_SHARD_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SHARD_DATA int = _swig_getDIST_SHARD_DATA()
 func _swig_getDIST_SHARD_HINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SHARD_HINT int = _swig_getDIST_SHARD_HINT()
 func _swig_getDIST_SHARD_OFF() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3378,49 +3372,49 @@ var DIST_SHARD_OFF int = _swig_getDIST_SHARD_OFF()
 type Dist_device_order int
 func _swig_getDIST_DEVICE_ORDER_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_AUTO int = _swig_getDIST_DEVICE_ORDER_AUTO()
 func _swig_getDIST_DEVICE_ORDER_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_RING int = _swig_getDIST_DEVICE_ORDER_RING()
 func _swig_getDIST_DEVICE_ORDER_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_MESH int = _swig_getDIST_DEVICE_ORDER_MESH()
 func _swig_getDIST_NO_TIMEOUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NO_TIMEOUT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_NO_TIMEOUT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_NO_TIMEOUT int = _swig_getDIST_NO_TIMEOUT()
 func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_NDIM int = _swig_getDIST_MAX_NDIM()
 func _swig_getDIST_MAX_TAG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_TAG_BYTES int = _swig_getDIST_MAX_TAG_BYTES()
 func _swig_getDIST_MAX_MESH_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3428,21 +3422,21 @@ var DIST_MAX_MESH_POSITIONS int = _swig_getDIST_MAX_MESH_POSITIONS()
 type Dist_log_level int
 func _swig_getDIST_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_LOG_ERROR int = _swig_getDIST_LOG_ERROR()
 func _swig_getDIST_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_LOG_WARNING int = _swig_getDIST_LOG_WARNING()
 func _swig_getDIST_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3450,56 +3444,56 @@ var DIST_LOG_INFO int = _swig_getDIST_LOG_INFO()
 type Dist_scatter_op int
 func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
 func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
 func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
 func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
 func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
 func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
 func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
 func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3507,21 +3501,21 @@ var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
 type Dist_cross_device_kind int
 func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
 func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
 func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3529,21 +3523,21 @@ var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
 type Dist_metric_kind int
 func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
 func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
 func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3551,14 +3545,14 @@ var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
 type Dist_apply_kind int
 func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
 func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3566,21 +3560,21 @@ var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
 type Dist_partition_kind int
 func _swig_getDIST_PARTITION_SPLIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PARTITION_SPLIT int = _swig_getDIST_PARTITION_SPLIT()
 func _swig_getDIST_PARTITION_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PARTITION_ASSIGN int = _swig_getDIST_PARTITION_ASSIGN()
 func _swig_getDIST_PARTITION_REPLICATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3588,35 +3582,35 @@ var DIST_PARTITION_REPLICATE int = _swig_getDIST_PARTITION_REPLICATE()
 type Dist_edge int
 func _swig_getDIST_EDGE_ZERO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_EDGE_ZERO int = _swig_getDIST_EDGE_ZERO()
 func _swig_getDIST_EDGE_WRAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_EDGE_WRAP int = _swig_getDIST_EDGE_WRAP()
 func _swig_getDIST_EDGE_CLAMP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_EDGE_CLAMP int = _swig_getDIST_EDGE_CLAMP()
 func _swig_getDIST_EDGE_REFLECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_EDGE_REFLECT int = _swig_getDIST_EDGE_REFLECT()
 func _swig_getDIST_EDGE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3624,126 +3618,126 @@ var DIST_EDGE_NONE int = _swig_getDIST_EDGE_NONE()
 type Dist_enum_domain int
 func _swig_getDIST_ENUM_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_STATUS int = _swig_getDIST_ENUM_STATUS()
 func _swig_getDIST_ENUM_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_DTYPE int = _swig_getDIST_ENUM_DTYPE()
 func _swig_getDIST_ENUM_REDUCE_OP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_REDUCE_OP int = _swig_getDIST_ENUM_REDUCE_OP()
 func _swig_getDIST_ENUM_VALUE_REDUCTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_VALUE_REDUCTION int = _swig_getDIST_ENUM_VALUE_REDUCTION()
 func _swig_getDIST_ENUM_COLLECTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_COLLECTIVE int = _swig_getDIST_ENUM_COLLECTIVE()
 func _swig_getDIST_ENUM_SYNCHRONIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_SYNCHRONIZATION int = _swig_getDIST_ENUM_SYNCHRONIZATION()
 func _swig_getDIST_ENUM_AGGREGATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_AGGREGATION int = _swig_getDIST_ENUM_AGGREGATION()
 func _swig_getDIST_ENUM_CROSS_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_CROSS_DEVICE int = _swig_getDIST_ENUM_CROSS_DEVICE()
 func _swig_getDIST_ENUM_INPUT_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_INPUT_MODE int = _swig_getDIST_ENUM_INPUT_MODE()
 func _swig_getDIST_ENUM_SHARD_POLICY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_ENUM_SHARD_POLICY int = _swig_getDIST_ENUM_SHARD_POLICY()
 func _swig_getDIST_TASK_UNSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_TASK_UNSET_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_TASK_UNSET_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_TASK_UNSET int = _swig_getDIST_TASK_UNSET()
 func _swig_getDIST_MAX_CLUSTER_TEXT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_TEXT_BYTES int = _swig_getDIST_MAX_CLUSTER_TEXT_BYTES()
 func _swig_getDIST_MAX_CLUSTER_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_DEPTH_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_DEPTH_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_DEPTH int = _swig_getDIST_MAX_CLUSTER_DEPTH()
 func _swig_getDIST_MAX_CLUSTER_JOBS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_JOBS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_JOBS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_JOBS int = _swig_getDIST_MAX_CLUSTER_JOBS()
 func _swig_getDIST_MAX_CLUSTER_TASKS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TASKS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_TASKS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_TASKS int = _swig_getDIST_MAX_CLUSTER_TASKS()
 func _swig_getDIST_MAX_CLUSTER_MEMBERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_CLUSTER_MEMBERS int = _swig_getDIST_MAX_CLUSTER_MEMBERS()
 func _swig_getDIST_MAX_JOB_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_JOB_NAME_BYTES_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_JOB_NAME_BYTES_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_MAX_JOB_NAME_BYTES int = _swig_getDIST_MAX_JOB_NAME_BYTES()
 func _swig_getDIST_MAX_ADDRESS_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_ADDRESS_BYTES_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_MAX_ADDRESS_BYTES_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3757,7 +3751,7 @@ func (e *StatusError) Error() string { return e.Record }
 func Told(arg1 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_told_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_told_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3792,7 +3786,7 @@ func swigTexts(texts []string) string {
 
 func Memory_counter() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_memory_counter_cdist_656ba16f52f6032d())
+	swig_r = (int64)(C._wrap_memory_counter_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -3814,17 +3808,17 @@ func (p *_swig_DirectorCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorCallbacks(v interface{}) Callbacks {
 	p := &_swig_DirectorCallbacks{0, v}
-	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_656ba16f52f6032d(C.int(swigDirectorAdd(p))))
+	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorCallbacks_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorCallbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_Callbacks_cdist_656ba16f52f6032d
-func Swiggo_DeleteDirector_Callbacks_cdist_656ba16f52f6032d(c int) {
+//export Swiggo_DeleteDirector_Callbacks_cdist_377dbe7983f549bf
+func Swiggo_DeleteDirector_Callbacks_cdist_377dbe7983f549bf(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorCallbacks).SwigcptrCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -3840,8 +3834,8 @@ func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64, id in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_replica_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_replica_cdist_656ba16f52f6032d(swig_c int, token int64, replica int64, id int, num_replicas int) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_replica_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_replica_cdist_377dbe7983f549bf(swig_c int, token int64, replica int64, id int, num_replicas int) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Replica(token, replica, id, num_replicas)
@@ -3859,8 +3853,8 @@ func (swig_p *_swig_DirectorCallbacks) Values(token int64, replica int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_values_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_values_cdist_656ba16f52f6032d(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_values_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_values_cdist_377dbe7983f549bf(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Values(token, replica, args, kwargs)
@@ -3878,8 +3872,8 @@ func (swig_p *_swig_DirectorCallbacks) Merge(token int64, strategy int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_merge_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_merge_cdist_656ba16f52f6032d(swig_c int, token int64, strategy int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_merge_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_merge_cdist_377dbe7983f549bf(swig_c int, token int64, strategy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Merge(token, strategy, args, kwargs)
@@ -3897,8 +3891,8 @@ func (swig_p *_swig_DirectorCallbacks) Update(token int64, replica int, device s
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_update_cdist_656ba16f52f6032d(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_update_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_update_cdist_377dbe7983f549bf(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := theCallbacks.Load()
@@ -3920,8 +3914,8 @@ func (swig_p *_swig_DirectorCallbacks) Source(token int64, index int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_source_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_source_cdist_656ba16f52f6032d(swig_c int, token int64, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_source_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_source_cdist_377dbe7983f549bf(swig_c int, token int64, index int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Source(token, index)
@@ -3939,8 +3933,8 @@ func (swig_p *_swig_DirectorCallbacks) File_source(token int64, file int64, name
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_file_source_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_file_source_cdist_656ba16f52f6032d(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_file_source_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_file_source_cdist_377dbe7983f549bf(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := theCallbacks.Load()
@@ -3962,8 +3956,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset(token int64, num_pipelines int, p
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_dataset_cdist_656ba16f52f6032d(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_dataset_cdist_377dbe7983f549bf(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Dataset(token, num_pipelines, pipeline, num_replicas)
@@ -3981,8 +3975,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset_reduce(token int64, state int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_656ba16f52f6032d(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_377dbe7983f549bf(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Dataset_reduce(token, state, batch)
@@ -4000,8 +3994,8 @@ func (swig_p *_swig_DirectorCallbacks) Value(token int64, replica int, num_repli
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_value_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_value_cdist_656ba16f52f6032d(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_value_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_value_cdist_377dbe7983f549bf(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Value(token, replica, num_replicas)
@@ -4019,8 +4013,8 @@ func (swig_p *_swig_DirectorCallbacks) Initial(token int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_initial_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_initial_cdist_656ba16f52f6032d(swig_c int, token int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_initial_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_initial_cdist_377dbe7983f549bf(swig_c int, token int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Initial(token)
@@ -4038,8 +4032,8 @@ func (swig_p *_swig_DirectorCallbacks) Method(token int64, name string, cancel i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_method_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_method_cdist_656ba16f52f6032d(swig_c int, token int64, name string, cancel int64, timeout_ns int64, args int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_method_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_method_cdist_377dbe7983f549bf(swig_c int, token int64, name string, cancel int64, timeout_ns int64, args int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_1 string
 	swig_p := theCallbacks.Load()
@@ -4061,8 +4055,8 @@ func (swig_p *_swig_DirectorCallbacks) Closure(token int64, closure int64, args 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_closure_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_closure_cdist_656ba16f52f6032d(swig_c int, token int64, closure int64, args int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_closure_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_closure_cdist_377dbe7983f549bf(swig_c int, token int64, closure int64, args int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Closure(token, closure, args)
@@ -4080,8 +4074,8 @@ func (swig_p *_swig_DirectorCallbacks) Create_state(token int64, replica int64) 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_create_state_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_create_state_cdist_656ba16f52f6032d(swig_c int, token int64, replica int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_create_state_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_create_state_cdist_377dbe7983f549bf(swig_c int, token int64, replica int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Create_state(token, replica)
@@ -4100,8 +4094,8 @@ func (swig_p *_swig_DirectorCallbacks) Destroy_state(token int64, state int64) {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_destroy_state_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_destroy_state_cdist_656ba16f52f6032d(swig_c int, token int64, state int64) {
+//export Swig_DirectorCallbacks_callback_destroy_state_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_destroy_state_cdist_377dbe7983f549bf(swig_c int, token int64, state int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Destroy_state(token, state)
 }
@@ -4117,8 +4111,8 @@ func (swig_p *_swig_DirectorCallbacks) Warm_up(token int64, replica int64) int {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_warm_up_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_warm_up_cdist_656ba16f52f6032d(swig_c int, token int64, replica int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_warm_up_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_warm_up_cdist_377dbe7983f549bf(swig_c int, token int64, replica int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Warm_up(token, replica)
@@ -4136,8 +4130,8 @@ func (swig_p *_swig_DirectorCallbacks) Step(token int64, replica int64, batch in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_step_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_step_cdist_656ba16f52f6032d(swig_c int, token int64, replica int64, batch int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_step_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_step_cdist_377dbe7983f549bf(swig_c int, token int64, replica int64, batch int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Step(token, replica, batch)
@@ -4155,8 +4149,8 @@ func (swig_p *_swig_DirectorCallbacks) Update_variables(token int64, variables i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_variables_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_update_variables_cdist_656ba16f52f6032d(swig_c int, token int64, variables int64, n int64, args int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_update_variables_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_update_variables_cdist_377dbe7983f549bf(swig_c int, token int64, variables int64, n int64, args int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Update_variables(token, variables, n, args)
@@ -4174,8 +4168,8 @@ func (swig_p *_swig_DirectorCallbacks) Partition(token int64, spec int64, partit
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_partition_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_partition_cdist_656ba16f52f6032d(swig_c int, token int64, spec int64, partitions int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_partition_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_partition_cdist_377dbe7983f549bf(swig_c int, token int64, spec int64, partitions int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Partition(token, spec, partitions)
@@ -4194,8 +4188,8 @@ func (swig_p *_swig_DirectorCallbacks) Loop(token int64, begin int64, end int64)
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_loop_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_loop_cdist_656ba16f52f6032d(swig_c int, token int64, begin int64, end int64) {
+//export Swig_DirectorCallbacks_callback_loop_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_loop_cdist_377dbe7983f549bf(swig_c int, token int64, begin int64, end int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Loop(token, begin, end)
 }
@@ -4212,8 +4206,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce(token int64, acc int64, in int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_reduce_cdist_656ba16f52f6032d(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
+//export Swig_DirectorCallbacks_callback_reduce_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_reduce_cdist_377dbe7983f549bf(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
 	swig_p := theCallbacks.Load()
 	swig_p.Reduce(token, acc, in, count, dtype)
 }
@@ -4230,8 +4224,8 @@ func (swig_p *_swig_DirectorCallbacks) Apply(token int64, tensor int64, first in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_apply_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_apply_cdist_656ba16f52f6032d(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
+//export Swig_DirectorCallbacks_callback_apply_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_apply_cdist_377dbe7983f549bf(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
 }
@@ -4247,8 +4241,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce_components(token int64, op int, co
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_components_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_reduce_components_cdist_656ba16f52f6032d(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_reduce_components_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_reduce_components_cdist_377dbe7983f549bf(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Reduce_components(token, op, components, n, out)
@@ -4266,8 +4260,8 @@ func (swig_p *_swig_DirectorCallbacks) Broadcast_copies(token int64, value int64
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_656ba16f52f6032d(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_377dbe7983f549bf(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Broadcast_copies(token, value, copies, n)
@@ -4285,8 +4279,8 @@ func (swig_p *_swig_DirectorCallbacks) Gather_components(token int64, components
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_gather_components_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_gather_components_cdist_656ba16f52f6032d(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_gather_components_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_gather_components_cdist_377dbe7983f549bf(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Gather_components(token, components, n, axis, out)
@@ -4305,8 +4299,8 @@ func (swig_p *_swig_DirectorCallbacks) Log(token int64, level int, message strin
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_log_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_log_cdist_656ba16f52f6032d(swig_c int, token int64, level int, message string) {
+//export Swig_DirectorCallbacks_callback_log_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_log_cdist_377dbe7983f549bf(swig_c int, token int64, level int, message string) {
 	var _swig_i_2 string
 	swig_p := theCallbacks.Load()
 
@@ -4326,8 +4320,8 @@ func (swig_p *_swig_DirectorCallbacks) Execute(token int64, task int64, task_dat
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_execute_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_execute_cdist_656ba16f52f6032d(swig_c int, token int64, task int64, task_data int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_execute_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_execute_cdist_377dbe7983f549bf(swig_c int, token int64, task int64, task_data int64) (swig_result int) {
 	var swig_r int
 	swig_p := theCallbacks.Load()
 	swig_r = swig_p.Execute(token, task, task_data)
@@ -4346,8 +4340,8 @@ func (swig_p *_swig_DirectorCallbacks) Release(token int64) {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_release_cdist_656ba16f52f6032d
-func Swig_DirectorCallbacks_callback_release_cdist_656ba16f52f6032d(swig_c int, token int64) {
+//export Swig_DirectorCallbacks_callback_release_cdist_377dbe7983f549bf
+func Swig_DirectorCallbacks_callback_release_cdist_377dbe7983f549bf(swig_c int, token int64) {
 	swig_p := theCallbacks.Load()
 	swig_p.Release(token)
 }
@@ -4367,7 +4361,7 @@ func (p SwigcptrCallbacks) DirectorInterface() interface{} {
 
 func DeleteCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Callbacks_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Callbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64, arg4 int, arg5 int) (_swig_ret int) {
@@ -4377,7 +4371,7 @@ func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64, arg4 int, arg5 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_replica_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1), C.swig_type_4(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_replica_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1), C.swig_type_4(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
 	return swig_r
 }
 
@@ -4388,7 +4382,7 @@ func (arg1 SwigcptrCallbacks) Values(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_values_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_6(_swig_i_1), C.swig_type_7(_swig_i_2), C.swig_type_8(_swig_i_3), C.swig_type_9(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_values_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_6(_swig_i_1), C.swig_type_7(_swig_i_2), C.swig_type_8(_swig_i_3), C.swig_type_9(_swig_i_4)))
 	return swig_r
 }
 
@@ -4399,7 +4393,7 @@ func (arg1 SwigcptrCallbacks) Merge(arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_type_13(_swig_i_3), C.swig_type_14(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_type_13(_swig_i_3), C.swig_type_14(_swig_i_4)))
 	return swig_r
 }
 
@@ -4412,7 +4406,7 @@ func (arg1 SwigcptrCallbacks) Update(arg2 int64, arg3 int, arg4 string, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_Callbacks_update_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_16(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_3)), C.swig_type_18(_swig_i_4), C.swig_type_19(_swig_i_5), C.swig_type_20(_swig_i_6)))
+	swig_r = (int64)(C._wrap_Callbacks_update_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_16(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_3)), C.swig_type_18(_swig_i_4), C.swig_type_19(_swig_i_5), C.swig_type_20(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4424,7 +4418,7 @@ func (arg1 SwigcptrCallbacks) Source(arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_source_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2)))
+	swig_r = (int64)(C._wrap_Callbacks_source_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2)))
 	return swig_r
 }
 
@@ -4435,7 +4429,7 @@ func (arg1 SwigcptrCallbacks) File_source(arg2 int64, arg3 int64, arg4 string, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1), C.swig_type_26(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1), C.swig_type_26(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4449,7 +4443,7 @@ func (arg1 SwigcptrCallbacks) Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
 	return swig_r
 }
 
@@ -4459,7 +4453,7 @@ func (arg1 SwigcptrCallbacks) Dataset_reduce(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1), C.swig_type_33(_swig_i_2), C.swig_type_34(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1), C.swig_type_33(_swig_i_2), C.swig_type_34(_swig_i_3)))
 	return swig_r
 }
 
@@ -4469,7 +4463,7 @@ func (arg1 SwigcptrCallbacks) Value(arg2 int64, arg3 int, arg4 int) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_value_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_value_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
 	return swig_r
 }
 
@@ -4477,7 +4471,7 @@ func (arg1 SwigcptrCallbacks) Initial(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1)))
 	return swig_r
 }
 
@@ -4489,7 +4483,7 @@ func (arg1 SwigcptrCallbacks) Method(arg2 int64, arg3 string, arg4 int64, arg5 i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_Callbacks_method_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_2)), C.swig_type_42(_swig_i_3), C.swig_type_43(_swig_i_4), C.swig_type_44(_swig_i_5)))
+	swig_r = (int64)(C._wrap_Callbacks_method_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_2)), C.swig_type_42(_swig_i_3), C.swig_type_43(_swig_i_4), C.swig_type_44(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4502,7 +4496,7 @@ func (arg1 SwigcptrCallbacks) Closure(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_closure_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), C.swig_type_47(_swig_i_2), C.swig_type_48(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_closure_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), C.swig_type_47(_swig_i_2), C.swig_type_48(_swig_i_3)))
 	return swig_r
 }
 
@@ -4511,7 +4505,7 @@ func (arg1 SwigcptrCallbacks) Create_state(arg2 int64, arg3 int64) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_create_state_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1), C.swig_type_51(_swig_i_2)))
+	swig_r = (int64)(C._wrap_Callbacks_create_state_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1), C.swig_type_51(_swig_i_2)))
 	return swig_r
 }
 
@@ -4519,7 +4513,7 @@ func (arg1 SwigcptrCallbacks) Destroy_state(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_Callbacks_destroy_state_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1), C.swig_type_53(_swig_i_2))
+	C._wrap_Callbacks_destroy_state_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1), C.swig_type_53(_swig_i_2))
 }
 
 func (arg1 SwigcptrCallbacks) Warm_up(arg2 int64, arg3 int64) (_swig_ret int) {
@@ -4527,7 +4521,7 @@ func (arg1 SwigcptrCallbacks) Warm_up(arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_warm_up_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_type_55(_swig_i_2)))
+	swig_r = (int)(C._wrap_Callbacks_warm_up_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_type_55(_swig_i_2)))
 	return swig_r
 }
 
@@ -4537,7 +4531,7 @@ func (arg1 SwigcptrCallbacks) Step(arg2 int64, arg3 int64, arg4 int64) (_swig_re
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_step_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), C.swig_type_57(_swig_i_2), C.swig_type_58(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_step_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), C.swig_type_57(_swig_i_2), C.swig_type_58(_swig_i_3)))
 	return swig_r
 }
 
@@ -4548,7 +4542,7 @@ func (arg1 SwigcptrCallbacks) Update_variables(arg2 int64, arg3 int64, arg4 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_update_variables_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1), C.swig_type_60(_swig_i_2), C.swig_type_61(_swig_i_3), C.swig_type_62(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_update_variables_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1), C.swig_type_60(_swig_i_2), C.swig_type_61(_swig_i_3), C.swig_type_62(_swig_i_4)))
 	return swig_r
 }
 
@@ -4558,7 +4552,7 @@ func (arg1 SwigcptrCallbacks) Partition(arg2 int64, arg3 int64, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_partition_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), C.swig_type_64(_swig_i_2), C.swig_type_65(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_partition_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), C.swig_type_64(_swig_i_2), C.swig_type_65(_swig_i_3)))
 	return swig_r
 }
 
@@ -4567,7 +4561,7 @@ func (arg1 SwigcptrCallbacks) Loop(arg2 int64, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_loop_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_type_67(_swig_i_2), C.swig_type_68(_swig_i_3))
+	C._wrap_Callbacks_loop_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_type_67(_swig_i_2), C.swig_type_68(_swig_i_3))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int) {
@@ -4577,7 +4571,7 @@ func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_Callbacks_reduce_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1), C.swig_type_70(_swig_i_2), C.swig_type_71(_swig_i_3), C.swig_type_72(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_Callbacks_reduce_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1), C.swig_type_70(_swig_i_2), C.swig_type_71(_swig_i_3), C.swig_type_72(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64) {
@@ -4591,7 +4585,7 @@ func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_Callbacks_apply_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1), C.swig_type_74(_swig_i_2), C.swig_type_75(_swig_i_3), C.swig_type_76(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_77(_swig_i_6), C.swig_type_78(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_79(_swig_i_9))
+	C._wrap_Callbacks_apply_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1), C.swig_type_74(_swig_i_2), C.swig_type_75(_swig_i_3), C.swig_type_76(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_77(_swig_i_6), C.swig_type_78(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_79(_swig_i_9))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int) {
@@ -4602,7 +4596,7 @@ func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_80(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_81(_swig_i_3), C.swig_type_82(_swig_i_4), C.swig_type_83(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_80(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_81(_swig_i_3), C.swig_type_82(_swig_i_4), C.swig_type_83(_swig_i_5)))
 	return swig_r
 }
 
@@ -4613,7 +4607,7 @@ func (arg1 SwigcptrCallbacks) Broadcast_copies(arg2 int64, arg3 int64, arg4 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1), C.swig_type_85(_swig_i_2), C.swig_type_86(_swig_i_3), C.swig_type_87(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1), C.swig_type_85(_swig_i_2), C.swig_type_86(_swig_i_3), C.swig_type_87(_swig_i_4)))
 	return swig_r
 }
 
@@ -4625,7 +4619,7 @@ func (arg1 SwigcptrCallbacks) Gather_components(arg2 int64, arg3 int64, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1), C.swig_type_89(_swig_i_2), C.swig_type_90(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_91(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1), C.swig_type_89(_swig_i_2), C.swig_type_90(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_91(_swig_i_5)))
 	return swig_r
 }
 
@@ -4634,7 +4628,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_log_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Callbacks_log_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4646,14 +4640,14 @@ func (arg1 SwigcptrCallbacks) Execute(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_execute_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_type_95(_swig_i_2), C.swig_type_96(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_execute_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_type_95(_swig_i_2), C.swig_type_96(_swig_i_3)))
 	return swig_r
 }
 
 func (arg1 SwigcptrCallbacks) Release(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Callbacks_release_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1))
+	C._wrap_Callbacks_release_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1))
 }
 
 type Callbacks interface {
@@ -4691,13 +4685,13 @@ type Callbacks interface {
 
 func Set_callbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_callbacks_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_set_callbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func Run_task(arg1 int64, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_run_task_cdist_656ba16f52f6032d(C.swig_type_98(_swig_i_0), C.swig_type_99(_swig_i_1))
+	C._wrap_run_task_cdist_377dbe7983f549bf(C.swig_type_98(_swig_i_0), C.swig_type_99(_swig_i_1))
 }
 
 type SwigcptrClusterJobs uintptr
@@ -4718,7 +4712,7 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_ClusterJobs_add_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), C.swig_type_103(_swig_i_4))
+	C._wrap_ClusterJobs_add_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), C.swig_type_103(_swig_i_4))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4733,26 +4727,26 @@ func (arg1 SwigcptrClusterJobs) Add(arg2 string, arg3 []string, arg4 []int32, ar
 func (arg1 SwigcptrClusterJobs) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_size_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrClusterJobs) Get() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_ClusterJobs_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewClusterJobs() (_swig_ret ClusterJobs) {
 	var swig_r ClusterJobs
-	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_656ba16f52f6032d()))
+	swig_r = (ClusterJobs)(SwigcptrClusterJobs(C._wrap_new_ClusterJobs_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteClusterJobs(arg1 ClusterJobs) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ClusterJobs_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ClusterJobs_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type ClusterJobs interface {
@@ -4775,21 +4769,21 @@ func (p SwigcptrResolverAnswer) SwigIsResolverAnswer() {
 func (arg1 SwigcptrResolverAnswer) Has_task_type() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_task_type_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_ResolverAnswer_has_task_type_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrResolverAnswer) Has_rpc_layer() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_ResolverAnswer_has_rpc_layer_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_text_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4798,13 +4792,13 @@ func (arg1 SwigcptrResolverAnswer) Set_text(arg2 string) {
 func (arg1 SwigcptrResolverAnswer) Set_number(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_number_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_ResolverAnswer_set_number_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrResolverAnswer) Set_spec(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_ResolverAnswer_set_spec_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_107(_swig_i_1))
+	C._wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_107(_swig_i_1))
 }
 
 type ResolverAnswer interface {
@@ -4819,49 +4813,49 @@ type ResolverAnswer interface {
 
 func _swig_getRESOLVER_SPEC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_RESOLVER_SPEC_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var RESOLVER_SPEC int = _swig_getRESOLVER_SPEC()
 func _swig_getRESOLVER_TASK_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_TYPE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var RESOLVER_TASK_TYPE int = _swig_getRESOLVER_TASK_TYPE()
 func _swig_getRESOLVER_TASK_ID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_RESOLVER_TASK_ID_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var RESOLVER_TASK_ID int = _swig_getRESOLVER_TASK_ID()
 func _swig_getRESOLVER_RPC_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_RESOLVER_RPC_LAYER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var RESOLVER_RPC_LAYER int = _swig_getRESOLVER_RPC_LAYER()
 func _swig_getRESOLVER_ENVIRONMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_RESOLVER_ENVIRONMENT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var RESOLVER_ENVIRONMENT int = _swig_getRESOLVER_ENVIRONMENT()
 func _swig_getRESOLVER_ADDRESS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_RESOLVER_ADDRESS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var RESOLVER_ADDRESS int = _swig_getRESOLVER_ADDRESS()
 func _swig_getRESOLVER_NUM_ACCELERATORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_RESOLVER_NUM_ACCELERATORS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -4884,17 +4878,17 @@ func (p *_swig_DirectorResolverCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorResolverCallbacks(v interface{}) ResolverCallbacks {
 	p := &_swig_DirectorResolverCallbacks{0, v}
-	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_656ba16f52f6032d(C.int(swigDirectorAdd(p))))
+	p.SwigcptrResolverCallbacks = SwigcptrResolverCallbacks(C._wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_377dbe7983f549bf(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorResolverCallbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorResolverCallbacks_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorResolverCallbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_656ba16f52f6032d
-func Swiggo_DeleteDirector_ResolverCallbacks_cdist_656ba16f52f6032d(c int) {
+//export Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf
+func Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorResolverCallbacks).SwigcptrResolverCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -4910,8 +4904,8 @@ func (swig_p *_swig_DirectorResolverCallbacks) Answer(token int64, question int,
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorResolverCallbacks_callback_answer_cdist_656ba16f52f6032d
-func Swig_DirectorResolverCallbacks_callback_answer_cdist_656ba16f52f6032d(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
+//export Swig_DirectorResolverCallbacks_callback_answer_cdist_377dbe7983f549bf
+func Swig_DirectorResolverCallbacks_callback_answer_cdist_377dbe7983f549bf(swig_c int, token int64, question int, asked_type string, task_id int, asked_layer string, answer uintptr) (swig_result int) {
 	var swig_r int
 	var _swig_i_2 string
 	var _swig_i_4 string
@@ -4941,7 +4935,7 @@ func (p SwigcptrResolverCallbacks) DirectorInterface() interface{} {
 
 func DeleteResolverCallbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ResolverCallbacks_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ResolverCallbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, arg5 int, arg6 string, arg7 ResolverAnswer) (_swig_ret int) {
@@ -4953,7 +4947,7 @@ func (arg1 SwigcptrResolverCallbacks) Answer(arg2 int64, arg3 int, arg4 string, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
+	swig_r = (int)(C._wrap_ResolverCallbacks_answer_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_5)), C.uintptr_t(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4972,7 +4966,7 @@ type ResolverCallbacks interface {
 
 func Set_resolver_callbacks(arg1 ResolverCallbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_resolver_callbacks_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_set_resolver_callbacks_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolver_options, arg4 *int64) (_swig_ret error) {
@@ -4981,7 +4975,7 @@ func Cluster_resolver_create_host(arg1 int64, arg2 int, arg3 Dist_cluster_resolv
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_656ba16f52f6032d(C.swig_type_112(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(C.swig_type_112(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4999,7 +4993,7 @@ func Partitions_fixed_shards(arg1 []int64, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_partitions_fixed_shards_cdist_656ba16f52f6032d(*(*C.swig_type_114)(unsafe.Pointer(&_swig_i_0)), C.swig_type_115(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(*(*C.swig_type_114)(unsafe.Pointer(&_swig_i_0)), C.swig_type_115(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5022,7 +5016,7 @@ func Partitions_min_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_min_size_cdist_656ba16f52f6032d(*(*C.swig_type_117)(unsafe.Pointer(&_swig_i_0)), C.swig_type_118(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_type_120(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_min_size_cdist_377dbe7983f549bf(*(*C.swig_type_117)(unsafe.Pointer(&_swig_i_0)), C.swig_type_118(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_type_120(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5045,7 +5039,7 @@ func Partitions_max_size(arg1 []int64, arg2 int64, arg3 int, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_partitions_max_size_cdist_656ba16f52f6032d(*(*C.swig_type_122)(unsafe.Pointer(&_swig_i_0)), C.swig_type_123(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_124(_swig_i_3), C.swig_type_125(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_partitions_max_size_cdist_377dbe7983f549bf(*(*C.swig_type_122)(unsafe.Pointer(&_swig_i_0)), C.swig_type_123(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_124(_swig_i_3), C.swig_type_125(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5063,7 +5057,7 @@ func Dist_cluster_spec_from_json(arg1 string, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_656ba16f52f6032d(*(*C.swig_type_127)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(*(*C.swig_type_127)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5082,7 +5076,7 @@ func Dist_cluster_spec_create(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_656ba16f52f6032d(C.swig_type_129(_swig_i_0), C.swig_type_130(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(C.swig_type_129(_swig_i_0), C.swig_type_130(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5098,7 +5092,7 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_656ba16f52f6032d(*(*C.swig_type_132)(unsafe.Pointer(&_swig_i_0)), C.swig_type_133(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(*(*C.swig_type_132)(unsafe.Pointer(&_swig_i_0)), C.swig_type_133(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5114,13 +5108,13 @@ func Dist_cluster_spec_union(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret e
 
 func Dist_cluster_spec_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_spec_destroy_cdist_656ba16f52f6032d(C.swig_type_134(_swig_i_0))
+	C._wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(C.swig_type_134(_swig_i_0))
 }
 
 func Dist_cluster_spec_num_jobs(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_656ba16f52f6032d(C.swig_type_136(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(C.swig_type_136(_swig_i_0)))
 	return swig_r
 }
 
@@ -5128,7 +5122,7 @@ func Dist_cluster_spec_job(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_656ba16f52f6032d(C.swig_type_138(_swig_i_0), C.swig_type_139(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(C.swig_type_138(_swig_i_0), C.swig_type_139(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5140,7 +5134,7 @@ func Dist_cluster_spec_num_tasks(arg1 int64, arg2 string, arg3 *int32) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_656ba16f52f6032d(C.swig_type_141(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(C.swig_type_141(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5161,7 +5155,7 @@ func Dist_cluster_spec_task_indices(arg1 int64, arg2 string, arg3 *int32, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_656ba16f52f6032d(C.swig_type_144(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_146(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(C.swig_type_144(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_type_146(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5181,7 +5175,7 @@ func Dist_cluster_spec_task_address(arg1 int64, arg2 string, arg3 int, arg4 *str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_656ba16f52f6032d(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -5204,14 +5198,14 @@ func Dist_cluster_spec_is_equal(arg1 int64, arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_656ba16f52f6032d(C.swig_type_150(_swig_i_0), C.swig_type_151(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(C.swig_type_150(_swig_i_0), C.swig_type_151(_swig_i_1)))
 	return swig_r
 }
 
 func Dist_cluster_spec_json(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_656ba16f52f6032d(C.swig_type_153(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(C.swig_type_153(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5228,7 +5222,7 @@ func Dist_cluster_validate(arg1 int64, arg2 *string, arg3 int) (_swig_ret error)
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_validate_cdist_656ba16f52f6032d(C.swig_type_155(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_validate_cdist_377dbe7983f549bf(C.swig_type_155(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5253,7 +5247,7 @@ func Dist_cluster_is_chief(arg1 int64, arg2 *string, arg3 int, arg4 *int32) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_656ba16f52f6032d(C.swig_type_158(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(C.swig_type_158(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5279,7 +5273,7 @@ func Dist_cluster_collective_leader(arg1 int64, arg2 *string, arg3 int, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_656ba16f52f6032d(C.swig_type_161(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_3)), C.swig_type_164(_swig_i_4))
+	swig_r_p := C._wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(C.swig_type_161(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_3)), C.swig_type_164(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5301,7 +5295,7 @@ func Dist_cluster_coordination_leader(arg1 int64, arg2 []byte, arg3 int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_656ba16f52f6032d(C.swig_type_166(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.swig_type_168(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(C.swig_type_166(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.swig_type_168(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5325,7 +5319,7 @@ func Dist_cluster_worker_count(arg1 int64, arg2 *string, arg3 *int32) (_swig_ret
 	}
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_656ba16f52f6032d(C.swig_type_170(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(C.swig_type_170(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5350,7 +5344,7 @@ func Dist_cluster_id_in_cluster(arg1 int64, arg2 *string, arg3 int, arg4 *int32)
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_656ba16f52f6032d(C.swig_type_173(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(C.swig_type_173(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5375,7 +5369,7 @@ func Dist_cluster_should_save_checkpoint(arg1 int64, arg2 *string, arg3 int, arg
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_656ba16f52f6032d(C.swig_type_176(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(C.swig_type_176(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5400,7 +5394,7 @@ func Dist_cluster_should_save_summary(arg1 int64, arg2 *string, arg3 int, arg4 *
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_656ba16f52f6032d(C.swig_type_179(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(C.swig_type_179(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5425,7 +5419,7 @@ func Dist_cluster_should_evaluate(arg1 int64, arg2 *string, arg3 int, arg4 *int3
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_656ba16f52f6032d(C.swig_type_182(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(C.swig_type_182(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5451,46 +5445,46 @@ func (p SwigcptrDist_cluster_resolver_options) SwigIsDist_cluster_resolver_optio
 func (arg1 SwigcptrDist_cluster_resolver_options) SetHas_task_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetHas_task_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_has_task_id_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_has_task_id_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTask_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetTask_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_task_id_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_task_id_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetNum_accelerators(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) GetNum_accelerators() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_environment_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5499,7 +5493,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetEnvironment(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_environment_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_environment_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5509,7 +5503,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetEnvironment() (_swig_ret st
 func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5518,7 +5512,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetSession_address(arg2 string
 func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_session_address_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_session_address_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5528,7 +5522,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetSession_address() (_swig_re
 func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5537,7 +5531,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) SetTf_config(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) GetTf_config() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cluster_resolver_options_tf_config_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cluster_resolver_options_tf_config_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5546,19 +5540,19 @@ func (arg1 SwigcptrDist_cluster_resolver_options) GetTf_config() (_swig_ret stri
 
 func NewDist_cluster_resolver_options() (_swig_ret Dist_cluster_resolver_options) {
 	var swig_r Dist_cluster_resolver_options
-	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_cluster_resolver_options)(SwigcptrDist_cluster_resolver_options(C._wrap_new_dist_cluster_resolver_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_cluster_resolver_options(arg1 Dist_cluster_resolver_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cluster_resolver_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cluster_resolver_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5567,7 +5561,7 @@ func (arg1 SwigcptrDist_cluster_resolver_options) Set_task_type(arg2 string) {
 func (arg1 SwigcptrDist_cluster_resolver_options) Set_rpc_layer(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5597,7 +5591,7 @@ func Dist_cluster_resolver_create_simple(arg1 int64, arg2 Dist_cluster_resolver_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_656ba16f52f6032d(C.swig_type_193(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(C.swig_type_193(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5612,7 +5606,7 @@ func Dist_cluster_resolver_create_tf_config(arg1 Dist_cluster_resolver_options, 
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5635,46 +5629,46 @@ func (p SwigcptrDist_slurm_options) SwigIsDist_slurm_options() {
 func (arg1 SwigcptrDist_slurm_options) SetHas_rank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_has_rank_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetHas_rank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_has_rank_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_has_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_rank_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetRank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_rank_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetNum_tasks(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_num_tasks_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetNum_tasks() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_num_tasks_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_num_tasks_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_host_list_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5683,7 +5677,7 @@ func (arg1 SwigcptrDist_slurm_options) SetHost_list(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_host_list_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_slurm_options_host_list_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5693,7 +5687,7 @@ func (arg1 SwigcptrDist_slurm_options) GetHost_list() (_swig_ret string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5702,7 +5696,7 @@ func (arg1 SwigcptrDist_slurm_options) SetTasks_per_node(arg2 string) {
 func (arg1 SwigcptrDist_slurm_options) GetTasks_per_node() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_slurm_options_tasks_per_node_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_slurm_options_tasks_per_node_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5712,70 +5706,70 @@ func (arg1 SwigcptrDist_slurm_options) GetTasks_per_node() (_swig_ret string) {
 func (arg1 SwigcptrDist_slurm_options) SetTasks_on_each_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetTasks_on_each_host() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_tasks_on_each_host_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_tasks_on_each_host_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetPort_base(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_port_base_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetPort_base() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_port_base_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_port_base_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_host(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetGpus_per_host() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_host_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_host_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_slurm_options) SetGpus_per_task(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_slurm_options) GetGpus_per_task() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_task_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_slurm_options_gpus_per_task_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_slurm_options() (_swig_ret Dist_slurm_options) {
 	var swig_r Dist_slurm_options
-	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_slurm_options)(SwigcptrDist_slurm_options(C._wrap_new_dist_slurm_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_slurm_options(arg1 Dist_slurm_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_slurm_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_slurm_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_slurm_options) Set_jobs(arg2 ClusterJobs) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_slurm_options_set_jobs_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_slurm_options_set_jobs_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_slurm_options interface {
@@ -5807,7 +5801,7 @@ func Dist_cluster_resolver_create_slurm(arg1 Dist_slurm_options, arg2 Dist_clust
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5824,7 +5818,7 @@ func Dist_slurm_expand_tasks_per_node(arg1 string, arg2 *int32, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_656ba16f52f6032d(*(*C.swig_type_201)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_202(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(*(*C.swig_type_201)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_type_202(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5850,72 +5844,72 @@ func (p SwigcptrDist_kubernetes_options) SwigIsDist_kubernetes_options() {
 func (arg1 SwigcptrDist_kubernetes_options) SetHas_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_has_index_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetHas_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_has_index_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_has_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetIndex(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_index_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetIndex() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_index_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_num_workers_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_num_workers_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_num_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetFirst_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_first_index_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetFirst_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_first_index_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_first_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetPort(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_port_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) GetPort() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_kubernetes_options_port_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_kubernetes_options_port_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_host_name_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5924,7 +5918,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetHost_name(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_host_name_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_host_name_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5934,7 +5928,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetHost_name() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_service_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5943,7 +5937,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetService(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_service_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_service_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5953,7 +5947,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetService() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_name_space_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5962,7 +5956,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetName_space(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_name_space_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_name_space_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5972,7 +5966,7 @@ func (arg1 SwigcptrDist_kubernetes_options) GetName_space() (_swig_ret string) {
 func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_kubernetes_options_domain_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5981,7 +5975,7 @@ func (arg1 SwigcptrDist_kubernetes_options) SetDomain(arg2 string) {
 func (arg1 SwigcptrDist_kubernetes_options) GetDomain() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_kubernetes_options_domain_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_kubernetes_options_domain_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5990,13 +5984,13 @@ func (arg1 SwigcptrDist_kubernetes_options) GetDomain() (_swig_ret string) {
 
 func NewDist_kubernetes_options() (_swig_ret Dist_kubernetes_options) {
 	var swig_r Dist_kubernetes_options
-	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_kubernetes_options)(SwigcptrDist_kubernetes_options(C._wrap_new_dist_kubernetes_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_kubernetes_options(arg1 Dist_kubernetes_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_kubernetes_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_kubernetes_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_kubernetes_options interface {
@@ -6027,7 +6021,7 @@ func Dist_cluster_resolver_create_kubernetes(arg1 Dist_kubernetes_options, arg2 
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6044,7 +6038,7 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_656ba16f52f6032d(*(*C.swig_type_213)(unsafe.Pointer(&_swig_i_0)), C.swig_type_214(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(*(*C.swig_type_213)(unsafe.Pointer(&_swig_i_0)), C.swig_type_214(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -6060,14 +6054,14 @@ func Dist_cluster_resolver_create_union(arg1 []int64, arg2 int64, arg3 Dist_clus
 
 func Dist_cluster_resolver_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cluster_resolver_destroy_cdist_656ba16f52f6032d(C.swig_type_215(_swig_i_0))
+	C._wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(C.swig_type_215(_swig_i_0))
 }
 
 func Dist_cluster_resolver_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_656ba16f52f6032d(C.swig_type_217(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(C.swig_type_217(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6084,7 +6078,7 @@ func Dist_cluster_resolver_task_type(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_656ba16f52f6032d(C.swig_type_219(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(C.swig_type_219(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6102,7 +6096,7 @@ func Dist_cluster_resolver_task_id(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_656ba16f52f6032d(C.swig_type_223(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(C.swig_type_223(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6119,7 +6113,7 @@ func Dist_cluster_resolver_rpc_layer(arg1 int64, arg2 []byte, arg3 int64, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_656ba16f52f6032d(C.swig_type_225(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_type_227(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(C.swig_type_225(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_type_227(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6139,7 +6133,7 @@ func Dist_cluster_resolver_environment(arg1 int64, arg2 []byte, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_656ba16f52f6032d(C.swig_type_229(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C.swig_type_231(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(C.swig_type_229(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C.swig_type_231(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6171,7 +6165,7 @@ func Dist_cluster_resolver_master(arg1 int64, arg2 *string, arg3 int, arg4 *stri
 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_656ba16f52f6032d(C.swig_type_233(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_4)), C.swig_type_237(_swig_i_5))
+	swig_r_p := C._wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(C.swig_type_233(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_4)), C.swig_type_237(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6202,7 +6196,7 @@ func Dist_cluster_resolver_num_accelerators(arg1 int64, arg2 *string, arg3 int, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_656ba16f52f6032d(C.swig_type_239(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(C.swig_type_239(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -6221,7 +6215,7 @@ func Dist_cluster_resolver_gpu_ids(arg1 int64, arg2 []byte, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_656ba16f52f6032d(C.swig_type_242(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_type_244(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(C.swig_type_242(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), C.swig_type_244(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6247,46 +6241,46 @@ func (p SwigcptrDist_rendezvous_options) SwigIsDist_rendezvous_options() {
 func (arg1 SwigcptrDist_rendezvous_options) SetHas_rank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_has_rank_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) GetHas_rank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rendezvous_options_has_rank_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_rendezvous_options_has_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetRank(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_rank_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) GetRank() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rendezvous_options_rank_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_rendezvous_options_rank_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetSize(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_size_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) GetSize() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rendezvous_options_size_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_rendezvous_options_size_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetAddress(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_address_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6295,7 +6289,7 @@ func (arg1 SwigcptrDist_rendezvous_options) SetAddress(arg2 string) {
 func (arg1 SwigcptrDist_rendezvous_options) GetAddress() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rendezvous_options_address_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_rendezvous_options_address_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6305,7 +6299,7 @@ func (arg1 SwigcptrDist_rendezvous_options) GetAddress() (_swig_ret string) {
 func (arg1 SwigcptrDist_rendezvous_options) SetJob_name(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_job_name_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6314,7 +6308,7 @@ func (arg1 SwigcptrDist_rendezvous_options) SetJob_name(arg2 string) {
 func (arg1 SwigcptrDist_rendezvous_options) GetJob_name() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rendezvous_options_job_name_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_rendezvous_options_job_name_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6324,38 +6318,38 @@ func (arg1 SwigcptrDist_rendezvous_options) GetJob_name() (_swig_ret string) {
 func (arg1 SwigcptrDist_rendezvous_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
+	C._wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rendezvous_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_rendezvous_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rendezvous_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
+	C._wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rendezvous_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rendezvous_options_cancel_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_rendezvous_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_rendezvous_options() (_swig_ret Dist_rendezvous_options) {
 	var swig_r Dist_rendezvous_options
-	swig_r = (Dist_rendezvous_options)(SwigcptrDist_rendezvous_options(C._wrap_new_dist_rendezvous_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_rendezvous_options)(SwigcptrDist_rendezvous_options(C._wrap_new_dist_rendezvous_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_rendezvous_options(arg1 Dist_rendezvous_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rendezvous_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rendezvous_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rendezvous_options interface {
@@ -6382,7 +6376,7 @@ func Dist_cluster_resolver_create_rendezvous(arg1 Dist_rendezvous_options, arg2 
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_cluster_resolver_create_rendezvous_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6395,21 +6389,21 @@ func Dist_cluster_resolver_create_rendezvous(arg1 Dist_rendezvous_options, arg2 
 
 func _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PARTITIONER_MIN_SHARD_BYTES int = _swig_getDIST_PARTITIONER_MIN_SHARD_BYTES()
 func _swig_getDIST_PARTITIONER_MAX_SHARDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PARTITIONER_MAX_SHARDS int = _swig_getDIST_PARTITIONER_MAX_SHARDS()
 func _swig_getDIST_PARTITIONER_BYTES_PER_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -6421,7 +6415,7 @@ func Dist_partitions_part(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_cdist_656ba16f52f6032d(C.swig_type_255(_swig_i_0), C.swig_type_256(_swig_i_1), C.swig_type_257(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_cdist_377dbe7983f549bf(C.swig_type_255(_swig_i_0), C.swig_type_256(_swig_i_1), C.swig_type_257(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6439,7 +6433,7 @@ func Dist_partitions_part_of(arg1 int64, arg2 int64, arg3 int64, arg4 *int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_partitions_part_of_cdist_656ba16f52f6032d(C.swig_type_259(_swig_i_0), C.swig_type_260(_swig_i_1), C.swig_type_261(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(C.swig_type_259(_swig_i_0), C.swig_type_260(_swig_i_1), C.swig_type_261(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6460,7 +6454,7 @@ func Submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_submit_cdist_656ba16f52f6032d(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_265(_swig_i_3), C.swig_type_266(_swig_i_4), C.swig_type_267(_swig_i_5), C.swig_type_268(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_submit_cdist_377dbe7983f549bf(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_265(_swig_i_3), C.swig_type_266(_swig_i_4), C.swig_type_267(_swig_i_5), C.swig_type_268(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6482,7 +6476,7 @@ func Batcher_submit(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 int64, ar
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r_p := C._wrap_batcher_submit_cdist_656ba16f52f6032d(C.swig_type_270(_swig_i_0), C.swig_type_271(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_272(_swig_i_3), C.swig_type_273(_swig_i_4), C.swig_type_274(_swig_i_5), C.swig_type_275(_swig_i_6), C.swig_type_276(_swig_i_7), C.swig_voidp(_swig_i_8))
+	swig_r_p := C._wrap_batcher_submit_cdist_377dbe7983f549bf(C.swig_type_270(_swig_i_0), C.swig_type_271(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_272(_swig_i_3), C.swig_type_273(_swig_i_4), C.swig_type_274(_swig_i_5), C.swig_type_275(_swig_i_6), C.swig_type_276(_swig_i_7), C.swig_voidp(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6498,21 +6492,21 @@ const DIST_VERSION_MINOR int = 2
 const DIST_VERSION_PATCH int = 0
 func _swig_getDIST_VERSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VERSION_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_VERSION_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_VERSION int = _swig_getDIST_VERSION()
 func Dist_version() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_version_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_dist_version_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_656ba16f52f6032d(*(*C.swig_type_277)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_377dbe7983f549bf(*(*C.swig_type_277)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6522,7 +6516,7 @@ func Dist_has_feature(arg1 string) (_swig_ret int) {
 func Dist_status_name(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_status_name_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_dist_status_name_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6533,7 +6527,7 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_fail_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_fail_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6551,7 +6545,7 @@ func Dist_enum_name(arg1 int, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_enum_name_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_enum_name_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6563,7 +6557,7 @@ func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_enum_from_name_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6589,85 +6583,85 @@ func (p SwigcptrDist_strategy_options) SwigIsDist_strategy_options() {
 func (arg1 SwigcptrDist_strategy_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_kind_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_num_replicas_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_threads_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetThreads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_numerics_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNumerics() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_numerics_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1))
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_286(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6676,7 +6670,7 @@ func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6686,231 +6680,231 @@ func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret strin
 func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communication_options) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_strategy_options_communication_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
 	_swig_i_0 := arg1
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1))
+	C._wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_290(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_strategy_options_count_memory_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_strategy_options_count_memory_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_strategy_options() (_swig_ret Dist_strategy_options) {
 	var swig_r Dist_strategy_options
-	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_placement_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1))
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetBudget(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_budget_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_294(_swig_i_1))
+	C._wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_294(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetBudget() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_budget_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_budget_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetMove_host_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_move_host_threads_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetMove_host_threads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_move_host_threads_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_move_host_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetHelper_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_helper_threads_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetHelper_threads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_helper_threads_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_helper_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetRecorded_events(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_recorded_events_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetRecorded_events() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_recorded_events_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_recorded_events_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetLate_destroys(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_late_destroys_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetLate_destroys() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_late_destroys_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_late_destroys_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetUse_spmd_partitioning(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetUse_spmd_partitioning() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1))
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetDevice_assignment() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTransport(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_transport_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTransport() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_transport_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_transport_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCluster_resolver(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_298(_swig_i_1))
+	C._wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_298(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCluster_resolver() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cluster_resolver_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_cluster_resolver_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNetwork(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_network_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_300(_swig_i_1))
+	C._wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_300(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNetwork() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_network_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_network_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_staging_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_302(_swig_i_1))
+	C._wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_302(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStaging_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_staging_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetReform(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_reform_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetReform() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_reform_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_reform_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -6920,7 +6914,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)), C.swig_type_306(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)), C.swig_type_306(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6934,7 +6928,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), C.swig_type_309(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), C.swig_type_309(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -6947,7 +6941,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_cpus(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_cpus_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_1)), C.swig_type_311(_swig_i_2))
+	C._wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_1)), C.swig_type_311(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6957,14 +6951,14 @@ func (arg1 SwigcptrDist_strategy_options) Set_executor(arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_executor_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_312(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_312(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_replicas_of_workers(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)), C.swig_type_314(_swig_i_2))
+	C._wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)), C.swig_type_314(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6977,7 +6971,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -7043,7 +7037,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_create_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_create_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7057,7 +7051,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_656ba16f52f6032d(C.swig_type_318(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(C.swig_type_318(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7071,7 +7065,7 @@ func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_656ba16f52f6032d(C.swig_type_320(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(C.swig_type_320(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7085,7 +7079,7 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_656ba16f52f6032d(C.swig_type_321(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(C.swig_type_321(_swig_i_0)))
 	return swig_r
 }
 
@@ -7093,7 +7087,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_656ba16f52f6032d(C.swig_type_323(_swig_i_0), C.swig_type_324(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(C.swig_type_323(_swig_i_0), C.swig_type_324(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7107,7 +7101,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_of_cdist_656ba16f52f6032d(C.swig_type_325(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(C.swig_type_325(_swig_i_0)))
 	return swig_r
 }
 
@@ -7116,7 +7110,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_656ba16f52f6032d(C.swig_type_327(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_377dbe7983f549bf(C.swig_type_327(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -7137,7 +7131,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_656ba16f52f6032d(C.swig_type_329(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(C.swig_type_329(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -7158,7 +7152,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_656ba16f52f6032d(*(*C.swig_type_331)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_377dbe7983f549bf(*(*C.swig_type_331)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7187,259 +7181,259 @@ func (p SwigcptrDist_strategy_properties) SwigIsDist_strategy_properties() {
 func (arg1 SwigcptrDist_strategy_properties) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_kind_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_replicas_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_replicas_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_parameter_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_parameter_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_workers_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetIn_multi_worker_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetIn_multi_worker_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetRequire_static_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetUse_merge_call(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetUse_merge_call() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetBetween_graph(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_between_graph_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_between_graph_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_init(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_init_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_init_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_init() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_checkpoint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_save_summary(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_save_summary() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetGlobal_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetWorker(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_worker_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_worker_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetWorker() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_local_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_local_replicas_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_local_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_local_replicas_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetFirst_replica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_first_replica_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_first_replica_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetFirst_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetGeneration(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_generation_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_generation_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGeneration() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_generation_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_generation_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_joined(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_joined_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_joined_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_joined() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_joined_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_left(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_left_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_left_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_left() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_left_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetMax_contributions(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_max_contributions_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_max_contributions_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetMax_contributions() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_max_contributions_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_max_contributions_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_strategy_properties() (_swig_ret Dist_strategy_properties) {
 	var swig_r Dist_strategy_properties
-	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_strategy_properties(arg1 Dist_strategy_properties) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_properties_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_properties_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_strategy_properties interface {
@@ -7489,7 +7483,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_656ba16f52f6032d(C.swig_type_335(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_377dbe7983f549bf(C.swig_type_335(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7504,7 +7498,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_656ba16f52f6032d(C.swig_type_337(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(C.swig_type_337(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7520,7 +7514,7 @@ func Dist_budget_create(arg1 Dist_allocator, arg2 int, arg3 *int64) (_swig_ret e
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_budget_create_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_budget_create_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7533,7 +7527,7 @@ func Dist_budget_create(arg1 Dist_allocator, arg2 int, arg3 *int64) (_swig_ret e
 
 func Dist_budget_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_budget_destroy_cdist_656ba16f52f6032d(C.swig_type_339(_swig_i_0))
+	C._wrap_dist_budget_destroy_cdist_377dbe7983f549bf(C.swig_type_339(_swig_i_0))
 }
 
 type SwigcptrDist_network_options uintptr
@@ -7548,30 +7542,30 @@ func (p SwigcptrDist_network_options) SwigIsDist_network_options() {
 func (arg1 SwigcptrDist_network_options) SetCredit_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_network_options_credit_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_340(_swig_i_1))
+	C._wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_340(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_network_options) GetCredit_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_network_options_credit_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_network_options_credit_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_network_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_options_count_memory_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_network_options_count_memory_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_network_options() (_swig_ret Dist_network_options) {
 	var swig_r Dist_network_options
-	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_network_options)(SwigcptrDist_network_options(C._wrap_new_dist_network_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_network_options(arg1 Dist_network_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_network_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_network_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_network_options interface {
@@ -7587,7 +7581,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_network_create_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_network_create_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7600,7 +7594,7 @@ func Dist_network_create(arg1 int, arg2 Dist_network_options, arg3 *int64) (_swi
 
 func Dist_network_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_network_destroy_cdist_656ba16f52f6032d(C.swig_type_343(_swig_i_0))
+	C._wrap_dist_network_destroy_cdist_377dbe7983f549bf(C.swig_type_343(_swig_i_0))
 }
 
 type SwigcptrDist_reform_options uintptr
@@ -7615,51 +7609,51 @@ func (p SwigcptrDist_reform_options) SwigIsDist_reform_options() {
 func (arg1 SwigcptrDist_reform_options) SetMin_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_min_workers_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) GetMin_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_reform_options_min_workers_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_reform_options_min_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_reform_options) SetWindow_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_window_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_344(_swig_i_1))
+	C._wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_344(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) GetWindow_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_reform_options_window_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_reform_options_window_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_reform_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_reform_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_346(_swig_i_1))
+	C._wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_346(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_reform_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_reform_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_reform_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_reform_options() (_swig_ret Dist_reform_options) {
 	var swig_r Dist_reform_options
-	swig_r = (Dist_reform_options)(SwigcptrDist_reform_options(C._wrap_new_dist_reform_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_reform_options)(SwigcptrDist_reform_options(C._wrap_new_dist_reform_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_reform_options(arg1 Dist_reform_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_reform_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_reform_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_reform_options interface {
@@ -7677,7 +7671,7 @@ func Dist_strategy_reform(arg1 int64, arg2 Dist_reform_options) (_swig_ret error
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_reform_cdist_656ba16f52f6032d(C.swig_type_349(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_cdist_377dbe7983f549bf(C.swig_type_349(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7692,7 +7686,7 @@ func Dist_strategy_reform_due(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_656ba16f52f6032d(C.swig_type_351(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(C.swig_type_351(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7715,64 +7709,64 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_352(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_352(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetEnable_dynamic_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetBucketizing_dynamic_shape(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_354(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_354(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_run_options() (_swig_ret Dist_run_options) {
 	var swig_r Dist_run_options
-	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_run_options(arg1 Dist_run_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_run_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_run_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_run_options interface {
@@ -7793,7 +7787,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_656ba16f52f6032d(C.swig_type_357(_swig_i_0), C.swig_type_358(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_377dbe7983f549bf(C.swig_type_357(_swig_i_0), C.swig_type_358(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7812,7 +7806,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_656ba16f52f6032d(C.swig_type_360(_swig_i_0), C.swig_type_361(_swig_i_1), C.swig_type_362(_swig_i_2), C.swig_type_363(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_377dbe7983f549bf(C.swig_type_360(_swig_i_0), C.swig_type_361(_swig_i_1), C.swig_type_362(_swig_i_2), C.swig_type_363(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7826,21 +7820,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_656ba16f52f6032d(C.swig_type_364(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_377dbe7983f549bf(C.swig_type_364(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_656ba16f52f6032d(C.swig_type_365(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(C.swig_type_365(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_656ba16f52f6032d(C.swig_type_367(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_377dbe7983f549bf(C.swig_type_367(_swig_i_0)))
 	return swig_r
 }
 
@@ -7851,7 +7845,7 @@ func Dist_replica_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_parallel_for_cdist_656ba16f52f6032d(C.swig_type_369(_swig_i_0), C.swig_type_370(_swig_i_1), C.swig_type_371(_swig_i_2), C.swig_type_372(_swig_i_3), C.swig_type_373(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(C.swig_type_369(_swig_i_0), C.swig_type_370(_swig_i_1), C.swig_type_371(_swig_i_2), C.swig_type_372(_swig_i_3), C.swig_type_373(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7870,7 +7864,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_c
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_merge_call_cdist_656ba16f52f6032d(C.swig_type_375(_swig_i_0), C.swig_type_376(_swig_i_1), C.swig_type_377(_swig_i_2), C.swig_type_378(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_merge_call_cdist_377dbe7983f549bf(C.swig_type_375(_swig_i_0), C.swig_type_376(_swig_i_1), C.swig_type_377(_swig_i_2), C.swig_type_378(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7886,7 +7880,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_656ba16f52f6032d(C.swig_type_380(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_377dbe7983f549bf(C.swig_type_380(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7901,7 +7895,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_656ba16f52f6032d(C.swig_type_382(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_377dbe7983f549bf(C.swig_type_382(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7915,7 +7909,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_656ba16f52f6032d(C.swig_type_384(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_377dbe7983f549bf(C.swig_type_384(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7929,7 +7923,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_656ba16f52f6032d(C.swig_type_386(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_377dbe7983f549bf(C.swig_type_386(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7944,7 +7938,7 @@ func Dist_cancel_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_create_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cancel_create_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7959,7 +7953,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_656ba16f52f6032d(C.swig_type_389(_swig_i_0), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_377dbe7983f549bf(C.swig_type_389(_swig_i_0), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7976,13 +7970,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_656ba16f52f6032d(C.swig_type_391(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(C.swig_type_391(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_656ba16f52f6032d(C.swig_type_392(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(C.swig_type_392(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -7997,20 +7991,20 @@ func (p SwigcptrDist_collective_options) SwigIsDist_collective_options() {
 func (arg1 SwigcptrDist_collective_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_numerics_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8019,7 +8013,7 @@ func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8029,123 +8023,123 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_397(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_397(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_399(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_399(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_axis_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetAxis() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetPlanned(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_planned_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_401(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_403(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_403(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_405(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_405(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_collective_options() (_swig_ret Dist_collective_options) {
 	var swig_r Dist_collective_options
-	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_collective_options(arg1 Dist_collective_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_collective_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_collective_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8154,14 +8148,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_409(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_409(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8169,13 +8163,13 @@ func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64)
 
 func (arg1 SwigcptrDist_collective_options) Begin_work() {
 	_swig_i_0 := arg1
-	C._wrap_dist_collective_options_begin_work_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_collective_options_begin_work_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -8217,7 +8211,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_656ba16f52f6032d(C.swig_type_414(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_3)), C.swig_type_417(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_377dbe7983f549bf(C.swig_type_414(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_3)), C.swig_type_417(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8243,7 +8237,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_656ba16f52f6032d(C.swig_type_419(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_4)), C.swig_type_422(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(C.swig_type_419(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_4)), C.swig_type_422(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8268,7 +8262,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_656ba16f52f6032d(C.swig_type_424(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_3)), C.swig_type_427(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(C.swig_type_424(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_3)), C.swig_type_427(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8292,7 +8286,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_656ba16f52f6032d(C.swig_type_429(_swig_i_0), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_2)), C.swig_type_432(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_377dbe7983f549bf(C.swig_type_429(_swig_i_0), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_2)), C.swig_type_432(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8317,7 +8311,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_656ba16f52f6032d(C.swig_type_434(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_3)), C.swig_type_437(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_377dbe7983f549bf(C.swig_type_434(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_3)), C.swig_type_437(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8342,7 +8336,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_656ba16f52f6032d(C.swig_type_439(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_3)), C.swig_type_442(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_377dbe7983f549bf(C.swig_type_439(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_3)), C.swig_type_442(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8367,7 +8361,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_656ba16f52f6032d(C.swig_type_444(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)), C.swig_type_447(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(C.swig_type_444(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)), C.swig_type_447(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8391,7 +8385,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_656ba16f52f6032d(C.swig_type_449(_swig_i_0), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_2)), C.swig_type_452(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_377dbe7983f549bf(C.swig_type_449(_swig_i_0), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_2)), C.swig_type_452(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8417,7 +8411,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_656ba16f52f6032d(C.swig_type_454(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_4)), C.swig_type_457(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_377dbe7983f549bf(C.swig_type_454(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_4)), C.swig_type_457(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8443,7 +8437,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_656ba16f52f6032d(C.swig_type_459(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_4)), C.swig_type_462(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_377dbe7983f549bf(C.swig_type_459(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_4)), C.swig_type_462(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8464,7 +8458,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_656ba16f52f6032d(C.swig_type_464(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_377dbe7983f549bf(C.swig_type_464(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8482,7 +8476,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_656ba16f52f6032d(C.swig_type_466(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_467(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(C.swig_type_466(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_467(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8499,7 +8493,7 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_656ba16f52f6032d(C.swig_type_469(_swig_i_0), C.swig_type_470(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_377dbe7983f549bf(C.swig_type_469(_swig_i_0), C.swig_type_470(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8516,7 +8510,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_656ba16f52f6032d(C.swig_type_472(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1)), C.swig_type_474(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_group_create_cdist_377dbe7983f549bf(C.swig_type_472(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1)), C.swig_type_474(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8533,7 +8527,7 @@ func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig
 func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_656ba16f52f6032d(C.swig_type_476(_swig_i_0))
+	swig_r_p := C._wrap_dist_group_destroy_cdist_377dbe7983f549bf(C.swig_type_476(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8547,7 +8541,7 @@ func Dist_group_destroy(arg1 int64) (_swig_ret error) {
 func Dist_group_size(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_656ba16f52f6032d(C.swig_type_477(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_group_size_cdist_377dbe7983f549bf(C.swig_type_477(_swig_i_0)))
 	return swig_r
 }
 
@@ -8555,7 +8549,7 @@ func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_656ba16f52f6032d(C.swig_type_478(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_377dbe7983f549bf(C.swig_type_478(_swig_i_0), C.swig_intgo(_swig_i_1)))
 	return swig_r
 }
 
@@ -8571,38 +8565,38 @@ func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
 func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_479(_swig_i_1))
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_479(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_481(_swig_i_1))
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_481(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_communication_options() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_communication_options(arg1 Dist_communication_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_communication_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_communication_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_communication_options interface {
@@ -8619,7 +8613,7 @@ func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_communication_options_merge_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8642,64 +8636,64 @@ func (p SwigcptrDist_apply_options) SwigIsDist_apply_options() {
 func (arg1 SwigcptrDist_apply_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_kind_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetLearning_rate(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_learning_rate_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetLearning_rate() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_momentum_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetMomentum() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_clip_norm_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetClip_norm() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_apply_options() (_swig_ret Dist_apply_options) {
 	var swig_r Dist_apply_options
-	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_apply_options(arg1 Dist_apply_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_apply_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_apply_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4 int64) {
@@ -8707,7 +8701,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_1)), C.swig_type_485(_swig_i_2), C.swig_type_486(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_1)), C.swig_type_485(_swig_i_2), C.swig_type_486(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8716,7 +8710,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_487(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_487(_swig_i_1))
 }
 
 type Dist_apply_options interface {
@@ -8744,7 +8738,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
 	_swig_i_7 := arg8
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_656ba16f52f6032d(C.swig_type_489(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_3)), C.swig_type_492(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_377dbe7983f549bf(C.swig_type_489(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_3)), C.swig_type_492(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8765,7 +8759,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_656ba16f52f6032d(C.swig_type_494(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_377dbe7983f549bf(C.swig_type_494(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8780,7 +8774,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_656ba16f52f6032d(C.swig_type_496(_swig_i_0), C.swig_type_497(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_377dbe7983f549bf(C.swig_type_496(_swig_i_0), C.swig_type_497(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8797,7 +8791,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_656ba16f52f6032d(*(*C.swig_type_499)(unsafe.Pointer(&_swig_i_0)), C.swig_type_500(_swig_i_1), C.swig_type_501(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_377dbe7983f549bf(*(*C.swig_type_499)(unsafe.Pointer(&_swig_i_0)), C.swig_type_500(_swig_i_1), C.swig_type_501(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -8814,7 +8808,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_656ba16f52f6032d(C.swig_type_503(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_377dbe7983f549bf(C.swig_type_503(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8827,13 +8821,13 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_656ba16f52f6032d(C.swig_type_504(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_377dbe7983f549bf(C.swig_type_504(_swig_i_0))
 }
 
 func Dist_work_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_656ba16f52f6032d(C.swig_type_506(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_start_cdist_377dbe7983f549bf(C.swig_type_506(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8848,7 +8842,7 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_656ba16f52f6032d(C.swig_type_508(_swig_i_0), C.swig_type_509(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_ready_cdist_377dbe7983f549bf(C.swig_type_508(_swig_i_0), C.swig_type_509(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8861,14 +8855,14 @@ func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
 
 func _swig_getDIST_PRIORITY_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PRIORITY_MIN_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PRIORITY_MIN_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PRIORITY_MIN int = _swig_getDIST_PRIORITY_MIN()
 func _swig_getDIST_PRIORITY_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PRIORITY_MAX_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PRIORITY_MAX_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -8885,77 +8879,77 @@ func (p SwigcptrDist_instances_options) SwigIsDist_instances_options() {
 func (arg1 SwigcptrDist_instances_options) SetHelper_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_helper_threads_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetHelper_threads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_instances_options_helper_threads_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_instances_options_helper_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_instances_options) SetMax_queued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_510(_swig_i_1))
+	C._wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_510(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetMax_queued() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instances_options_max_queued_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instances_options_max_queued_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_instances_options) SetSpin_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_512(_swig_i_1))
+	C._wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_512(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetSpin_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instances_options_spin_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instances_options_spin_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_instances_options) SetStuck_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_514(_swig_i_1))
+	C._wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_514(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetStuck_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instances_options_stuck_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instances_options_stuck_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_instances_options) SetMax_replaced(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_instances_options_max_replaced_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_instances_options) GetMax_replaced() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_instances_options_max_replaced_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_instances_options_max_replaced_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_instances_options() (_swig_ret Dist_instances_options) {
 	var swig_r Dist_instances_options
-	swig_r = (Dist_instances_options)(SwigcptrDist_instances_options(C._wrap_new_dist_instances_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_instances_options)(SwigcptrDist_instances_options(C._wrap_new_dist_instances_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_instances_options(arg1 Dist_instances_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_instances_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_instances_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -8963,7 +8957,7 @@ func (arg1 SwigcptrDist_instances_options) Set_functions(arg2 int64, arg3 int, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_516(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_516(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_instances_options interface {
@@ -8986,7 +8980,7 @@ func Dist_instances_open(arg1 int64, arg2 Dist_instances_options) (_swig_ret err
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_instances_open_cdist_656ba16f52f6032d(C.swig_type_518(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_open_cdist_377dbe7983f549bf(C.swig_type_518(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9001,7 +8995,7 @@ func Dist_instances_close(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_instances_close_cdist_656ba16f52f6032d(C.swig_type_520(_swig_i_0), C.swig_type_521(_swig_i_1))
+	swig_r_p := C._wrap_dist_instances_close_cdist_377dbe7983f549bf(C.swig_type_520(_swig_i_0), C.swig_type_521(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9016,7 +9010,7 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_serve_cdist_656ba16f52f6032d(C.swig_type_523(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_serve_cdist_377dbe7983f549bf(C.swig_type_523(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9030,14 +9024,14 @@ func Dist_serve(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_instance_state(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_instance_state_cdist_656ba16f52f6032d(C.swig_type_525(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_instance_state_cdist_377dbe7983f549bf(C.swig_type_525(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_check(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_check_cdist_656ba16f52f6032d(C.swig_type_527(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_check_cdist_377dbe7983f549bf(C.swig_type_527(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9052,7 +9046,7 @@ func Dist_request_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_test_cdist_656ba16f52f6032d(C.swig_type_529(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_test_cdist_377dbe7983f549bf(C.swig_type_529(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9067,7 +9061,7 @@ func Dist_request_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_request_wait_cdist_656ba16f52f6032d(C.swig_type_531(_swig_i_0), C.swig_type_532(_swig_i_1))
+	swig_r_p := C._wrap_dist_request_wait_cdist_377dbe7983f549bf(C.swig_type_531(_swig_i_0), C.swig_type_532(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9084,7 +9078,7 @@ func Dist_request_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_request_wait_any_cdist_656ba16f52f6032d(*(*C.swig_type_534)(unsafe.Pointer(&_swig_i_0)), C.swig_type_535(_swig_i_1), C.swig_type_536(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_request_wait_any_cdist_377dbe7983f549bf(*(*C.swig_type_534)(unsafe.Pointer(&_swig_i_0)), C.swig_type_535(_swig_i_1), C.swig_type_536(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9101,7 +9095,7 @@ func Dist_request_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (
 func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_request_cancel_cdist_656ba16f52f6032d(C.swig_type_538(_swig_i_0))
+	swig_r_p := C._wrap_dist_request_cancel_cdist_377dbe7983f549bf(C.swig_type_538(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9115,20 +9109,20 @@ func Dist_request_cancel(arg1 int64) (_swig_ret error) {
 func Dist_request_user_data(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_656ba16f52f6032d(C.swig_type_540(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_request_user_data_cdist_377dbe7983f549bf(C.swig_type_540(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_request_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_request_destroy_cdist_656ba16f52f6032d(C.swig_type_541(_swig_i_0))
+	C._wrap_dist_request_destroy_cdist_377dbe7983f549bf(C.swig_type_541(_swig_i_0))
 }
 
 func Dist_completions_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_completions_create_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_completions_create_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9144,7 +9138,7 @@ func Dist_completions_next(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_completions_next_cdist_656ba16f52f6032d(C.swig_type_544(_swig_i_0), C.swig_type_545(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_completions_next_cdist_377dbe7983f549bf(C.swig_type_544(_swig_i_0), C.swig_type_545(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9159,7 +9153,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(C.swig_type_547(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_completions_descriptor_cdist_377dbe7983f549bf(C.swig_type_547(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9172,7 +9166,7 @@ func Dist_completions_descriptor(arg1 int64, arg2 *int32) (_swig_ret error) {
 
 func Dist_completions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_completions_destroy_cdist_656ba16f52f6032d(C.swig_type_548(_swig_i_0))
+	C._wrap_dist_completions_destroy_cdist_377dbe7983f549bf(C.swig_type_548(_swig_i_0))
 }
 
 type SwigcptrDist_batcher_options uintptr
@@ -9187,97 +9181,97 @@ func (p SwigcptrDist_batcher_options) SwigIsDist_batcher_options() {
 func (arg1 SwigcptrDist_batcher_options) SetMax_items(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_items_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_items() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_batcher_options_max_items_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_batcher_options_max_items_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_delay_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_549(_swig_i_1))
+	C._wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_549(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_delay_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batcher_options_max_delay_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batcher_options_max_delay_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_waiting(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_551(_swig_i_1))
+	C._wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_551(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_waiting() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batcher_options_max_waiting_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batcher_options_max_waiting_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_553(_swig_i_1))
+	C._wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_553(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batcher_options_max_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batcher_options_max_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetContinuous(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_continuous_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetContinuous() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_batcher_options_continuous_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_batcher_options_continuous_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_batcher_options) SetMax_results(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_batcher_options_max_results_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_batcher_options) GetMax_results() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_batcher_options_max_results_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_batcher_options_max_results_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_batcher_options() (_swig_ret Dist_batcher_options) {
 	var swig_r Dist_batcher_options
-	swig_r = (Dist_batcher_options)(SwigcptrDist_batcher_options(C._wrap_new_dist_batcher_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_batcher_options)(SwigcptrDist_batcher_options(C._wrap_new_dist_batcher_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_batcher_options(arg1 Dist_batcher_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_batcher_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_batcher_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_555)(unsafe.Pointer(&_swig_i_1)), C.swig_type_556(_swig_i_2))
+	C._wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_555)(unsafe.Pointer(&_swig_i_1)), C.swig_type_556(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9285,7 +9279,7 @@ func (arg1 SwigcptrDist_batcher_options) Set_buckets(arg2 []int64, arg3 int64) {
 
 func (arg1 SwigcptrDist_batcher_options) Set_tokens() {
 	_swig_i_0 := arg1
-	C._wrap_dist_batcher_options_set_tokens_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_batcher_options_set_tokens_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_batcher_options interface {
@@ -9313,7 +9307,7 @@ func Dist_batcher_create(arg1 int64, arg2 int64, arg3 Dist_batcher_options, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_batcher_create_cdist_656ba16f52f6032d(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_batcher_create_cdist_377dbe7983f549bf(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9328,13 +9322,13 @@ func Dist_batcher_count(arg1 int64, arg2 *int64, arg3 *int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batcher_count_cdist_656ba16f52f6032d(C.swig_type_560(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
+	C._wrap_dist_batcher_count_cdist_377dbe7983f549bf(C.swig_type_560(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2))
 }
 
 func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(C.swig_type_562(_swig_i_0))
+	swig_r_p := C._wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(C.swig_type_562(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9348,14 +9342,14 @@ func Dist_batcher_destroy(arg1 int64) (_swig_ret error) {
 func Dist_batch_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_size_cdist_656ba16f52f6032d(C.swig_type_564(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_size_cdist_377dbe7983f549bf(C.swig_type_564(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_batch_bucket(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_656ba16f52f6032d(C.swig_type_566(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_batch_bucket_cdist_377dbe7983f549bf(C.swig_type_566(_swig_i_0)))
 	return swig_r
 }
 
@@ -9363,7 +9357,7 @@ func Dist_batch_user_data(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_656ba16f52f6032d(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_user_data_cdist_377dbe7983f549bf(C.swig_type_568(_swig_i_0), C.swig_type_569(_swig_i_1)))
 	return swig_r
 }
 
@@ -9371,7 +9365,7 @@ func Dist_batch_state(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_batch_state_cdist_656ba16f52f6032d(C.swig_type_571(_swig_i_0), C.swig_type_572(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_batch_state_cdist_377dbe7983f549bf(C.swig_type_571(_swig_i_0), C.swig_type_572(_swig_i_1)))
 	return swig_r
 }
 
@@ -9379,14 +9373,14 @@ func Dist_batch_set_state(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_set_state_cdist_656ba16f52f6032d(C.swig_type_573(_swig_i_0), C.swig_type_574(_swig_i_1), C.swig_type_575(_swig_i_2))
+	C._wrap_dist_batch_set_state_cdist_377dbe7983f549bf(C.swig_type_573(_swig_i_0), C.swig_type_574(_swig_i_1), C.swig_type_575(_swig_i_2))
 }
 
 func Dist_batch_check(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_batch_check_cdist_656ba16f52f6032d(C.swig_type_577(_swig_i_0), C.swig_type_578(_swig_i_1))
+	swig_r_p := C._wrap_dist_batch_check_cdist_377dbe7983f549bf(C.swig_type_577(_swig_i_0), C.swig_type_578(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9402,7 +9396,7 @@ func Dist_batch_emit(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_batch_emit_cdist_656ba16f52f6032d(C.swig_type_580(_swig_i_0), C.swig_type_581(_swig_i_1), C.swig_type_582(_swig_i_2))
+	swig_r_p := C._wrap_dist_batch_emit_cdist_377dbe7983f549bf(C.swig_type_580(_swig_i_0), C.swig_type_581(_swig_i_1), C.swig_type_582(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9417,7 +9411,7 @@ func Dist_batch_end(arg1 int64, arg2 int64, arg3 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_batch_end_cdist_656ba16f52f6032d(C.swig_type_583(_swig_i_0), C.swig_type_584(_swig_i_1), C.swig_intgo(_swig_i_2))
+	C._wrap_dist_batch_end_cdist_377dbe7983f549bf(C.swig_type_583(_swig_i_0), C.swig_type_584(_swig_i_1), C.swig_intgo(_swig_i_2))
 }
 
 func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
@@ -9425,7 +9419,7 @@ func Dist_request_take(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_request_take_cdist_656ba16f52f6032d(C.swig_type_586(_swig_i_0), C.swig_type_587(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_request_take_cdist_377dbe7983f549bf(C.swig_type_586(_swig_i_0), C.swig_type_587(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9440,7 +9434,7 @@ func Dist_versions_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_versions_create_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_versions_create_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9456,7 +9450,7 @@ func Dist_versions_publish(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_publish_cdist_656ba16f52f6032d(C.swig_type_590(_swig_i_0), C.swig_type_591(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_publish_cdist_377dbe7983f549bf(C.swig_type_590(_swig_i_0), C.swig_type_591(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9473,7 +9467,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_replica_version_cdist_656ba16f52f6032d(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_replica_version_cdist_377dbe7983f549bf(C.swig_type_593(_swig_i_0), C.swig_type_594(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9487,7 +9481,7 @@ func Dist_replica_version(arg1 int64, arg2 int64, arg3 *int64, arg4 *int64) (_sw
 func Dist_versions_latest(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_656ba16f52f6032d(C.swig_type_596(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_versions_latest_cdist_377dbe7983f549bf(C.swig_type_596(_swig_i_0)))
 	return swig_r
 }
 
@@ -9496,7 +9490,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_versions_await_cdist_656ba16f52f6032d(C.swig_type_598(_swig_i_0), C.swig_type_599(_swig_i_1), C.swig_type_600(_swig_i_2))
+	swig_r_p := C._wrap_dist_versions_await_cdist_377dbe7983f549bf(C.swig_type_598(_swig_i_0), C.swig_type_599(_swig_i_1), C.swig_type_600(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9509,7 +9503,7 @@ func Dist_versions_await(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_versions_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_versions_destroy_cdist_656ba16f52f6032d(C.swig_type_601(_swig_i_0))
+	C._wrap_dist_versions_destroy_cdist_377dbe7983f549bf(C.swig_type_601(_swig_i_0))
 }
 
 func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
@@ -9517,7 +9511,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(C.swig_type_603(_swig_i_0), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(C.swig_type_603(_swig_i_0), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9537,7 +9531,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(C.swig_type_606(_swig_i_0), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_1)), C.swig_type_608(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(C.swig_type_606(_swig_i_0), *(*C.swig_type_607)(unsafe.Pointer(&_swig_i_1)), C.swig_type_608(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9557,7 +9551,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(C.swig_type_610(_swig_i_0), *(*C.swig_type_611)(unsafe.Pointer(&_swig_i_1)), C.swig_type_612(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(C.swig_type_610(_swig_i_0), *(*C.swig_type_611)(unsafe.Pointer(&_swig_i_1)), C.swig_type_612(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9577,7 +9571,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(C.swig_type_614(_swig_i_0), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_1)), C.swig_type_616(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(C.swig_type_614(_swig_i_0), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_1)), C.swig_type_616(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9597,7 +9591,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_656ba16f52f6032d(C.swig_type_618(_swig_i_0), *(*C.swig_type_619)(unsafe.Pointer(&_swig_i_1)), C.swig_type_620(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_377dbe7983f549bf(C.swig_type_618(_swig_i_0), *(*C.swig_type_619)(unsafe.Pointer(&_swig_i_1)), C.swig_type_620(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9617,7 +9611,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(C.swig_type_622(_swig_i_0), *(*C.swig_type_623)(unsafe.Pointer(&_swig_i_1)), C.swig_type_624(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(C.swig_type_622(_swig_i_0), *(*C.swig_type_623)(unsafe.Pointer(&_swig_i_1)), C.swig_type_624(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9641,7 +9635,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_656ba16f52f6032d(C.swig_type_626(_swig_i_0), *(*C.swig_type_627)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_2)), C.swig_type_629(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_377dbe7983f549bf(C.swig_type_626(_swig_i_0), *(*C.swig_type_627)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_2)), C.swig_type_629(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -9662,7 +9656,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_656ba16f52f6032d(C.swig_type_631(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_377dbe7983f549bf(C.swig_type_631(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9677,7 +9671,7 @@ func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_656ba16f52f6032d(C.swig_type_633(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_377dbe7983f549bf(C.swig_type_633(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9693,7 +9687,7 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_656ba16f52f6032d(C.swig_type_635(_swig_i_0), C.swig_type_636(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_values_from_function_cdist_377dbe7983f549bf(C.swig_type_635(_swig_i_0), C.swig_type_636(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9707,26 +9701,26 @@ func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret e
 func Dist_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_656ba16f52f6032d(C.swig_type_638(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_377dbe7983f549bf(C.swig_type_638(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_656ba16f52f6032d(C.swig_type_639(_swig_i_0))
+	C._wrap_dist_value_release_cdist_377dbe7983f549bf(C.swig_type_639(_swig_i_0))
 }
 
 func Dist_value_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_656ba16f52f6032d(C.swig_type_640(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_value_kind_of_cdist_377dbe7983f549bf(C.swig_type_640(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_value_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_656ba16f52f6032d(C.swig_type_642(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_377dbe7983f549bf(C.swig_type_642(_swig_i_0)))
 	return swig_r
 }
 
@@ -9734,7 +9728,7 @@ func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_656ba16f52f6032d(C.swig_type_644(_swig_i_0), C.swig_type_645(_swig_i_1)))
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_377dbe7983f549bf(C.swig_type_644(_swig_i_0), C.swig_type_645(_swig_i_1)))
 	return swig_r
 }
 
@@ -9742,7 +9736,7 @@ func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_656ba16f52f6032d(C.swig_type_647(_swig_i_0), C.swig_type_648(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_key_cdist_377dbe7983f549bf(C.swig_type_647(_swig_i_0), C.swig_type_648(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9753,7 +9747,7 @@ func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_656ba16f52f6032d(C.swig_type_650(_swig_i_0), *(*C.swig_type_651)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_377dbe7983f549bf(C.swig_type_650(_swig_i_0), *(*C.swig_type_651)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9764,7 +9758,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_656ba16f52f6032d(C.swig_type_653(_swig_i_0), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_value_tensor_cdist_377dbe7983f549bf(C.swig_type_653(_swig_i_0), *(*C.swig_type_654)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9781,7 +9775,7 @@ func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
 func Dist_value_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_656ba16f52f6032d(C.swig_type_656(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_377dbe7983f549bf(C.swig_type_656(_swig_i_0)))
 	return swig_r
 }
 
@@ -9790,7 +9784,7 @@ func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_656ba16f52f6032d(C.swig_type_658(_swig_i_0), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_377dbe7983f549bf(C.swig_type_658(_swig_i_0), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -9809,7 +9803,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(C.swig_type_661(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(C.swig_type_661(_swig_i_0), C.swig_type_662(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9827,7 +9821,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_656ba16f52f6032d(C.swig_type_664(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_2)), C.swig_type_666(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_377dbe7983f549bf(C.swig_type_664(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_2)), C.swig_type_666(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9844,7 +9838,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_656ba16f52f6032d(C.swig_type_668(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_377dbe7983f549bf(C.swig_type_668(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9854,7 +9848,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_656ba16f52f6032d(C.swig_type_670(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_377dbe7983f549bf(C.swig_type_670(_swig_i_0)))
 	return swig_r
 }
 
@@ -9863,7 +9857,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(C.swig_type_672(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_377dbe7983f549bf(C.swig_type_672(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9878,7 +9872,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(C.swig_type_674(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_377dbe7983f549bf(C.swig_type_674(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9892,14 +9886,14 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 func Dist_dtype_size(arg1 int) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_dtype_size_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_dtype_size_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_tensor_num_elements(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(*(*C.swig_type_677)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_dist_tensor_num_elements_cdist_377dbe7983f549bf(*(*C.swig_type_677)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -9918,20 +9912,20 @@ func (p SwigcptrDist_variable_options) SwigIsDist_variable_options() {
 func (arg1 SwigcptrDist_variable_options) SetAggregation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_aggregation_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_678)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_678)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -9940,7 +9934,7 @@ func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9950,31 +9944,31 @@ func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 func (arg1 SwigcptrDist_variable_options) SetSynchronization(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_synchronization_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetSynchronization() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_variable_options() (_swig_ret Dist_variable_options) {
 	var swig_r Dist_variable_options
-	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_variable_options(arg1 Dist_variable_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_variable_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_variable_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_680(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_680(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -9995,7 +9989,7 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_656ba16f52f6032d(C.swig_type_682(_swig_i_0), *(*C.swig_type_683)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_377dbe7983f549bf(C.swig_type_682(_swig_i_0), *(*C.swig_type_683)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10011,13 +10005,13 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 
 func Dist_variable_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_656ba16f52f6032d(C.swig_type_684(_swig_i_0))
+	C._wrap_dist_variable_destroy_cdist_377dbe7983f549bf(C.swig_type_684(_swig_i_0))
 }
 
 func Dist_variable_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_656ba16f52f6032d(C.swig_type_686(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_name_cdist_377dbe7983f549bf(C.swig_type_686(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10027,7 +10021,7 @@ func Dist_variable_name(arg1 int64) (_swig_ret string) {
 func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(C.swig_type_687(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(C.swig_type_687(_swig_i_0)))
 	return swig_r
 }
 
@@ -10036,7 +10030,7 @@ func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_656ba16f52f6032d(C.swig_type_689(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_690)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_variable_component_cdist_377dbe7983f549bf(C.swig_type_689(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_690)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10055,7 +10049,7 @@ func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_656ba16f52f6032d(C.swig_type_692(_swig_i_0), C.swig_type_693(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_read_cdist_377dbe7983f549bf(C.swig_type_692(_swig_i_0), C.swig_type_693(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10072,7 +10066,7 @@ func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_656ba16f52f6032d(C.swig_type_695(_swig_i_0), C.swig_type_696(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_697(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_assign_cdist_377dbe7983f549bf(C.swig_type_695(_swig_i_0), C.swig_type_696(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_697(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10088,7 +10082,7 @@ func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_656ba16f52f6032d(C.swig_type_699(_swig_i_0), C.swig_type_700(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_read_cdist_377dbe7983f549bf(C.swig_type_699(_swig_i_0), C.swig_type_700(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10106,7 +10100,7 @@ func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_656ba16f52f6032d(C.swig_type_702(_swig_i_0), C.swig_type_703(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_704)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_cdist_377dbe7983f549bf(C.swig_type_702(_swig_i_0), C.swig_type_703(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_704)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10127,7 +10121,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_656ba16f52f6032d(C.swig_type_706(_swig_i_0), *(*C.swig_type_707)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_708)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_377dbe7983f549bf(C.swig_type_706(_swig_i_0), *(*C.swig_type_707)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_708)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10147,7 +10141,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_656ba16f52f6032d(C.swig_type_710(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_377dbe7983f549bf(C.swig_type_710(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10157,14 +10151,14 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(C.swig_type_711(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(C.swig_type_711(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(C.swig_type_712(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(C.swig_type_712(_swig_i_0)))
 	return swig_r
 }
 
@@ -10172,7 +10166,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(C.swig_type_714(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(C.swig_type_714(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -10185,7 +10179,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_656ba16f52f6032d(C.swig_type_716(_swig_i_0), C.swig_type_717(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_377dbe7983f549bf(C.swig_type_716(_swig_i_0), C.swig_type_717(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -10207,7 +10201,7 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_656ba16f52f6032d(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_721(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_377dbe7983f549bf(C.swig_type_719(_swig_i_0), C.swig_type_720(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_721(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10225,7 +10219,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(C.swig_type_723(_swig_i_0), C.swig_type_724(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_725(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(C.swig_type_723(_swig_i_0), C.swig_type_724(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_725(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10243,7 +10237,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_656ba16f52f6032d(C.swig_type_727(_swig_i_0), C.swig_type_728(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_729(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_377dbe7983f549bf(C.swig_type_727(_swig_i_0), C.swig_type_728(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_729(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10262,7 +10256,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_656ba16f52f6032d(C.swig_type_731(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_732(_swig_i_2), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_3)), C.swig_type_734(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_377dbe7983f549bf(C.swig_type_731(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_732(_swig_i_2), *(*C.swig_type_733)(unsafe.Pointer(&_swig_i_3)), C.swig_type_734(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -10284,7 +10278,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_656ba16f52f6032d(C.swig_type_736(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_737(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_377dbe7983f549bf(C.swig_type_736(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_737(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10304,7 +10298,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(C.swig_type_739(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_741(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_742)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(C.swig_type_739(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_741(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_742)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10327,7 +10321,7 @@ func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_656ba16f52f6032d(C.swig_type_744(_swig_i_0), C.swig_type_745(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_377dbe7983f549bf(C.swig_type_744(_swig_i_0), C.swig_type_745(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10350,38 +10344,38 @@ func (p SwigcptrDist_update_options) SwigIsDist_update_options() {
 func (arg1 SwigcptrDist_update_options) SetUngrouped(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_update_options_ungrouped_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_update_options) GetUngrouped() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_update_options) SetParallel(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_update_options_parallel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_update_options) GetParallel() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_update_options_parallel_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_update_options_parallel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_update_options() (_swig_ret Dist_update_options) {
 	var swig_r Dist_update_options
-	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_update_options(arg1 Dist_update_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_update_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_update_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_update_options interface {
@@ -10402,7 +10396,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_cdist_656ba16f52f6032d(C.swig_type_747(_swig_i_0), C.swig_type_748(_swig_i_1), C.swig_type_749(_swig_i_2), C.swig_type_750(_swig_i_3), C.swig_type_751(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_cdist_377dbe7983f549bf(C.swig_type_747(_swig_i_0), C.swig_type_748(_swig_i_1), C.swig_type_749(_swig_i_2), C.swig_type_750(_swig_i_3), C.swig_type_751(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10421,7 +10415,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_656ba16f52f6032d(C.swig_type_753(_swig_i_0), C.swig_type_754(_swig_i_1), C.swig_type_755(_swig_i_2), C.swig_type_756(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_377dbe7983f549bf(C.swig_type_753(_swig_i_0), C.swig_type_754(_swig_i_1), C.swig_type_755(_swig_i_2), C.swig_type_756(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10441,7 +10435,7 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_656ba16f52f6032d(C.swig_type_758(_swig_i_0), C.swig_type_759(_swig_i_1), C.swig_type_760(_swig_i_2), C.swig_type_761(_swig_i_3), C.swig_type_762(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_replica_update_cdist_377dbe7983f549bf(C.swig_type_758(_swig_i_0), C.swig_type_759(_swig_i_1), C.swig_type_760(_swig_i_2), C.swig_type_761(_swig_i_3), C.swig_type_762(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10457,7 +10451,7 @@ func Dist_strategy_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(C.swig_type_764(_swig_i_0), C.swig_type_765(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(C.swig_type_764(_swig_i_0), C.swig_type_765(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10474,7 +10468,7 @@ func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_656ba16f52f6032d(C.swig_type_767(_swig_i_0), C.swig_type_768(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_377dbe7983f549bf(C.swig_type_767(_swig_i_0), C.swig_type_768(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10491,7 +10485,7 @@ func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_656ba16f52f6032d(C.swig_type_770(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_2)), C.swig_type_772(_swig_i_3))
+	swig_r_p := C._wrap_dist_destination_device_cdist_377dbe7983f549bf(C.swig_type_770(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_771)(unsafe.Pointer(&_swig_i_2)), C.swig_type_772(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -10509,7 +10503,7 @@ func Dist_reduce_op_from_aggregation(arg1 int, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10532,201 +10526,201 @@ func (p SwigcptrDist_dataset_options) SwigIsDist_dataset_options() {
 func (arg1 SwigcptrDist_dataset_options) SetDrop_remainder(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_drop_remainder_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_774(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_774(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shuffle_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShuffle() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPrefetch(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_prefetch_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_policy_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_policy() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_num_workers_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_index_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_batches(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_batches_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_batches() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_hint_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_hint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetInterleave(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_interleave_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetInterleave() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_static_shapes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetStatic_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetReplication_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_replication_mode_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetReplication_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetAs_one_process(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_as_one_process_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetAs_one_process() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_as_one_process_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
 	var swig_r Dist_dataset_options
-	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_dataset_options(arg1 Dist_dataset_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_dataset_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_dataset_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_778)(unsafe.Pointer(&_swig_i_1)), C.swig_type_779(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_778)(unsafe.Pointer(&_swig_i_1)), C.swig_type_779(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -10773,7 +10767,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(C.swig_type_781(_swig_i_0), *(*C.swig_type_782)(unsafe.Pointer(&_swig_i_1)), C.swig_type_783(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(C.swig_type_781(_swig_i_0), *(*C.swig_type_782)(unsafe.Pointer(&_swig_i_1)), C.swig_type_783(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -10793,7 +10787,7 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(C.swig_type_785(_swig_i_0), C.swig_type_786(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(C.swig_type_785(_swig_i_0), C.swig_type_786(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10816,51 +10810,51 @@ func (p SwigcptrDist_input_context) SwigIsDist_input_context() {
 func (arg1 SwigcptrDist_input_context) SetNum_input_pipelines(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_input_pipelines_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_input_pipelines() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetInput_pipeline_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_input_pipeline_id_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetInput_pipeline_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetNum_replicas_in_sync(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_replicas_in_sync() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_input_context() (_swig_ret Dist_input_context) {
 	var swig_r Dist_input_context
-	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_input_context(arg1 Dist_input_context) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_input_context_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_input_context_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_input_context interface {
@@ -10879,7 +10873,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_788(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_788(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10896,7 +10890,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(C.swig_type_790(_swig_i_0), C.swig_type_791(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(C.swig_type_790(_swig_i_0), C.swig_type_791(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10909,14 +10903,14 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(C.swig_type_792(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(C.swig_type_792(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_656ba16f52f6032d(C.swig_type_794(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_377dbe7983f549bf(C.swig_type_794(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -10939,64 +10933,64 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_795(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_795(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_797(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_797(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_799(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_799(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_801(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_801(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_position() (_swig_ret Dist_position) {
 	var swig_r Dist_position
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_position(arg1 Dist_position) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_position_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_position_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_position interface {
@@ -11016,7 +11010,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_656ba16f52f6032d(C.swig_type_804(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_377dbe7983f549bf(C.swig_type_804(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11032,7 +11026,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(C.swig_type_806(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(C.swig_type_806(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11047,7 +11041,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_656ba16f52f6032d(C.swig_type_808(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_377dbe7983f549bf(C.swig_type_808(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11060,7 +11054,7 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 
 func Dist_iterator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(C.swig_type_809(_swig_i_0))
+	C._wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(C.swig_type_809(_swig_i_0))
 }
 
 func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
@@ -11074,7 +11068,7 @@ func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_type_813(_swig_i_2), C.swig_type_814(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(C.swig_type_811(_swig_i_0), *(*C.swig_type_812)(unsafe.Pointer(&_swig_i_1)), C.swig_type_813(_swig_i_2), C.swig_type_814(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -11096,7 +11090,7 @@ func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(C.swig_type_816(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_817)(unsafe.Pointer(&_swig_i_4)), C.swig_type_818(_swig_i_5))
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(C.swig_type_816(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_817)(unsafe.Pointer(&_swig_i_4)), C.swig_type_818(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
@@ -11114,7 +11108,7 @@ func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(C.swig_type_820(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(C.swig_type_820(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11131,7 +11125,7 @@ func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(C.swig_type_822(_swig_i_0), C.swig_type_823(_swig_i_1), C.swig_type_824(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(C.swig_type_822(_swig_i_0), C.swig_type_823(_swig_i_1), C.swig_type_824(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11146,7 +11140,7 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(C.swig_type_826(_swig_i_0), C.swig_type_827(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(C.swig_type_826(_swig_i_0), C.swig_type_827(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11161,7 +11155,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(C.swig_type_829(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(C.swig_type_829(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11184,64 +11178,64 @@ func (p SwigcptrDist_drift) SwigIsDist_drift() {
 func (arg1 SwigcptrDist_drift) SetNum_copies(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_num_copies_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_num_copies_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetNum_copies() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetReplica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_replica_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_replica_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetExpected_replica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_expected_replica_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_expected_replica_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_830(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_830(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_drift() (_swig_ret Dist_drift) {
 	var swig_r Dist_drift
-	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_drift(arg1 Dist_drift) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_drift_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_drift_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_drift interface {
@@ -11262,7 +11256,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(C.swig_type_833(_swig_i_0), C.swig_type_834(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(C.swig_type_833(_swig_i_0), C.swig_type_834(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11279,7 +11273,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_656ba16f52f6032d(C.swig_type_836(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_837)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_377dbe7983f549bf(C.swig_type_836(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_837)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11300,7 +11294,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_656ba16f52f6032d(C.swig_type_839(_swig_i_0), C.swig_type_840(_swig_i_1), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_842)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_843)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_377dbe7983f549bf(C.swig_type_839(_swig_i_0), C.swig_type_840(_swig_i_1), *(*C.swig_type_841)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_842)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_843)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11325,7 +11319,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_656ba16f52f6032d(C.swig_type_845(_swig_i_0), C.swig_type_846(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_377dbe7983f549bf(C.swig_type_845(_swig_i_0), C.swig_type_846(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11340,7 +11334,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_656ba16f52f6032d(C.swig_type_848(_swig_i_0), C.swig_type_849(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_377dbe7983f549bf(C.swig_type_848(_swig_i_0), C.swig_type_849(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11354,14 +11348,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(C.swig_type_850(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(C.swig_type_850(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_656ba16f52f6032d(C.swig_type_852(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_377dbe7983f549bf(C.swig_type_852(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11371,13 +11365,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_656ba16f52f6032d(C.swig_type_854(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_377dbe7983f549bf(C.swig_type_854(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_656ba16f52f6032d(C.swig_type_855(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_377dbe7983f549bf(C.swig_type_855(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -11387,7 +11381,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_656ba16f52f6032d(C.swig_type_857(_swig_i_0), *(*C.swig_type_858)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_2)), C.swig_type_860(_swig_i_3), *(*C.swig_type_861)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_377dbe7983f549bf(C.swig_type_857(_swig_i_0), *(*C.swig_type_858)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_859)(unsafe.Pointer(&_swig_i_2)), C.swig_type_860(_swig_i_3), *(*C.swig_type_861)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11412,7 +11406,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(C.swig_type_863(_swig_i_0), *(*C.swig_type_864)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_865)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(C.swig_type_863(_swig_i_0), *(*C.swig_type_864)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_865)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11432,7 +11426,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_656ba16f52f6032d(C.swig_type_867(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_377dbe7983f549bf(C.swig_type_867(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11446,7 +11440,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_656ba16f52f6032d(C.swig_type_869(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_377dbe7983f549bf(C.swig_type_869(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11459,32 +11453,32 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 
 func Dist_get_strategy() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_656ba16f52f6032d())
+	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 func Dist_has_strategy() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_has_strategy_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_dist_has_strategy_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 func Dist_in_cross_replica_context() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 func Dist_get_replica() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_replica_cdist_656ba16f52f6032d())
+	swig_r = (int64)(C._wrap_dist_get_replica_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_656ba16f52f6032d(C.swig_type_873(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_377dbe7983f549bf(C.swig_type_873(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11499,7 +11493,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_656ba16f52f6032d(C.swig_type_875(_swig_i_0), C.swig_type_876(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_377dbe7983f549bf(C.swig_type_875(_swig_i_0), C.swig_type_876(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11513,7 +11507,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_656ba16f52f6032d(C.swig_type_878(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_377dbe7983f549bf(C.swig_type_878(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11529,7 +11523,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(C.swig_type_880(_swig_i_0), C.swig_type_881(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(C.swig_type_880(_swig_i_0), C.swig_type_881(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11543,7 +11537,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_656ba16f52f6032d(C.swig_type_883(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_377dbe7983f549bf(C.swig_type_883(_swig_i_0)))
 	return swig_r
 }
 
@@ -11559,20 +11553,20 @@ func (p SwigcptrDist_cross_device_options) SwigIsDist_cross_device_options() {
 func (arg1 SwigcptrDist_cross_device_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_kind_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_884)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -11581,7 +11575,7 @@ func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11591,36 +11585,36 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_886(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_886(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_options_count_memory_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_cross_device_options_count_memory_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_cross_device_options() (_swig_ret Dist_cross_device_options) {
 	var swig_r Dist_cross_device_options
-	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cross_device_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cross_device_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_888(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_888(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -11628,7 +11622,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_889(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_889(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -11649,7 +11643,7 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cross_device_create_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cross_device_create_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11662,20 +11656,20 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(C.swig_type_891(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(C.swig_type_891(_swig_i_0))
 }
 
 func Dist_cross_device_kind_of(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(C.swig_type_892(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(C.swig_type_892(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_656ba16f52f6032d(C.swig_type_894(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_377dbe7983f549bf(C.swig_type_894(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11689,7 +11683,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(C.swig_type_896(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_897(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(C.swig_type_896(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_897(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11708,7 +11702,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(C.swig_type_899(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_901(_swig_i_4), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(C.swig_type_899(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_900)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_901(_swig_i_4), *(*C.swig_type_902)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -11731,7 +11725,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(C.swig_type_904(_swig_i_0), C.swig_type_905(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(C.swig_type_904(_swig_i_0), C.swig_type_905(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11748,7 +11742,7 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(C.swig_type_907(_swig_i_0), C.swig_type_908(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(C.swig_type_907(_swig_i_0), C.swig_type_908(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -11771,38 +11765,38 @@ func (p SwigcptrDist_checkpoint_options) SwigIsDist_checkpoint_options() {
 func (arg1 SwigcptrDist_checkpoint_options) SetSharded(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_checkpoint_options_sharded_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) GetSharded() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_checkpoint_options_sharded_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_checkpoint_options_sharded_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_checkpoint_options_position_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) GetPosition() (_swig_ret Dist_position) {
 	var swig_r Dist_position
 	_swig_i_0 := arg1
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
 	var swig_r Dist_checkpoint_options
-	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_checkpoint_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
@@ -11812,7 +11806,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_909)(unsafe.Pointer(&_swig_i_1)), C.swig_type_910(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_909)(unsafe.Pointer(&_swig_i_1)), C.swig_type_910(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11825,7 +11819,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), C.swig_type_912(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_911)(unsafe.Pointer(&_swig_i_1)), C.swig_type_912(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11838,7 +11832,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_1)), C.swig_type_914(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_913)(unsafe.Pointer(&_swig_i_1)), C.swig_type_914(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -11863,7 +11857,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(C.swig_type_916(_swig_i_0), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_2)), C.swig_type_919(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(C.swig_type_916(_swig_i_0), *(*C.swig_type_917)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_918)(unsafe.Pointer(&_swig_i_2)), C.swig_type_919(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11887,7 +11881,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(C.swig_type_921(_swig_i_0), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_2)), C.swig_type_924(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(C.swig_type_921(_swig_i_0), *(*C.swig_type_922)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_923)(unsafe.Pointer(&_swig_i_2)), C.swig_type_924(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11909,7 +11903,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(C.swig_type_926(_swig_i_0), *(*C.swig_type_927)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(C.swig_type_926(_swig_i_0), *(*C.swig_type_927)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11926,7 +11920,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(C.swig_type_929(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(C.swig_type_929(_swig_i_0)))
 	return swig_r
 }
 
@@ -11934,7 +11928,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(C.swig_type_931(_swig_i_0), C.swig_type_932(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(C.swig_type_931(_swig_i_0), C.swig_type_932(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -11946,7 +11940,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(C.swig_type_934(_swig_i_0), *(*C.swig_type_935)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_936)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(C.swig_type_934(_swig_i_0), *(*C.swig_type_935)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_936)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11968,7 +11962,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(C.swig_type_938(_swig_i_0), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(C.swig_type_938(_swig_i_0), *(*C.swig_type_939)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -11994,38 +11988,38 @@ func (p SwigcptrDist_checkpoint_map_options) SwigIsDist_checkpoint_map_options()
 func (arg1 SwigcptrDist_checkpoint_map_options) SetCopy(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_checkpoint_map_options_copy_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_checkpoint_map_options_copy_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_map_options) GetCopy() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_checkpoint_map_options_copy_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_checkpoint_map_options_copy_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_checkpoint_map_options) SetVerify(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_checkpoint_map_options_verify_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_map_options) GetVerify() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_checkpoint_map_options_verify_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_checkpoint_map_options_verify_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_checkpoint_map_options() (_swig_ret Dist_checkpoint_map_options) {
 	var swig_r Dist_checkpoint_map_options
-	swig_r = (Dist_checkpoint_map_options)(SwigcptrDist_checkpoint_map_options(C._wrap_new_dist_checkpoint_map_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_checkpoint_map_options)(SwigcptrDist_checkpoint_map_options(C._wrap_new_dist_checkpoint_map_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_checkpoint_map_options(arg1 Dist_checkpoint_map_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_map_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_checkpoint_map_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_checkpoint_map_options interface {
@@ -12043,7 +12037,7 @@ func Dist_checkpoint_map(arg1 int64, arg2 string, arg3 Dist_checkpoint_map_optio
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(C.swig_type_941(_swig_i_0), *(*C.swig_type_942)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(C.swig_type_941(_swig_i_0), *(*C.swig_type_942)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12062,7 +12056,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(C.swig_type_944(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(C.swig_type_944(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12076,7 +12070,7 @@ func Dist_checkpoint_map_all(arg1 int64, arg2 Dist_checkpoint_map_options, arg3 
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(C.swig_type_946(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(C.swig_type_946(_swig_i_0)))
 	return swig_r
 }
 
@@ -12084,7 +12078,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(C.swig_type_948(_swig_i_0), C.swig_type_949(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(C.swig_type_948(_swig_i_0), C.swig_type_949(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12095,7 +12089,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(C.swig_type_951(_swig_i_0), *(*C.swig_type_952)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(C.swig_type_951(_swig_i_0), *(*C.swig_type_952)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12107,27 +12101,27 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(C.swig_type_953(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(C.swig_type_953(_swig_i_0))
 }
 
 type Dist_preemption_state int
 func _swig_getDIST_PREEMPTION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PREEMPTION_NONE_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PREEMPTION_NONE_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PREEMPTION_NONE int = _swig_getDIST_PREEMPTION_NONE()
 func _swig_getDIST_PREEMPTION_SAVED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PREEMPTION_SAVED_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PREEMPTION_SAVED_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
 var DIST_PREEMPTION_SAVED int = _swig_getDIST_PREEMPTION_SAVED()
 func _swig_getDIST_PREEMPTION_OVER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PREEMPTION_OVER_cdist_656ba16f52f6032d())
+	swig_r = (int)(C._wrap_DIST_PREEMPTION_OVER_cdist_377dbe7983f549bf())
 	return swig_r
 }
 
@@ -12144,7 +12138,7 @@ func (p SwigcptrDist_preemption_options) SwigIsDist_preemption_options() {
 func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_954)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_954)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12153,7 +12147,7 @@ func (arg1 SwigcptrDist_preemption_options) SetPath(arg2 string) {
 func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_preemption_options_path_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_preemption_options_path_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12163,32 +12157,32 @@ func (arg1 SwigcptrDist_preemption_options) GetPath() (_swig_ret string) {
 func (arg1 SwigcptrDist_preemption_options) SetGrace_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_956(_swig_i_1))
+	C._wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_956(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_preemption_options) GetGrace_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_options_grace_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_options_grace_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_preemption_options() (_swig_ret Dist_preemption_options) {
 	var swig_r Dist_preemption_options
-	swig_r = (Dist_preemption_options)(SwigcptrDist_preemption_options(C._wrap_new_dist_preemption_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_preemption_options)(SwigcptrDist_preemption_options(C._wrap_new_dist_preemption_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_preemption_options(arg1 Dist_preemption_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_preemption_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_preemption_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_preemption_options) Set_variables(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_958)(unsafe.Pointer(&_swig_i_1)), C.swig_type_959(_swig_i_2))
+	C._wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_958)(unsafe.Pointer(&_swig_i_1)), C.swig_type_959(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12209,7 +12203,7 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(C.swig_type_961(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(C.swig_type_961(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12222,12 +12216,12 @@ func Dist_preemption_handler_create(arg1 int64, arg2 Dist_preemption_options, ar
 
 func Dist_preemption_handler_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(C.swig_type_962(_swig_i_0))
+	C._wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(C.swig_type_962(_swig_i_0))
 }
 
 func Dist_preemption_notify(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_notify_cdist_656ba16f52f6032d(C.swig_type_963(_swig_i_0))
+	C._wrap_dist_preemption_notify_cdist_377dbe7983f549bf(C.swig_type_963(_swig_i_0))
 }
 
 func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
@@ -12235,7 +12229,7 @@ func Dist_preemption_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_preemption_run_cdist_656ba16f52f6032d(C.swig_type_965(_swig_i_0), C.swig_type_966(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_run_cdist_377dbe7983f549bf(C.swig_type_965(_swig_i_0), C.swig_type_966(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12251,7 +12245,7 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(C.swig_type_968(_swig_i_0), C.swig_type_969(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(C.swig_type_968(_swig_i_0), C.swig_type_969(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12264,13 +12258,13 @@ func Dist_preemption_save_if_preempted(arg1 int64, arg2 int64, arg3 *int32) (_sw
 
 func Dist_preemption_count_run(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(C.swig_type_970(_swig_i_0))
+	C._wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(C.swig_type_970(_swig_i_0))
 }
 
 func Dist_preemption_total_run_calls(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(C.swig_type_972(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(C.swig_type_972(_swig_i_0)))
 	return swig_r
 }
 
@@ -12286,43 +12280,43 @@ func (p SwigcptrDist_rpc_server_options) SwigIsDist_rpc_server_options() {
 func (arg1 SwigcptrDist_rpc_server_options) SetNum_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_server_options_num_threads_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_server_options) GetNum_threads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rpc_server_options_num_threads_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_rpc_server_options_num_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rpc_server_options) SetMax_queued(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_server_options_max_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_server_options) GetMax_queued() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_rpc_server_options_max_queued_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_rpc_server_options_max_queued_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rpc_server_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_server_options_count_memory_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_rpc_server_options_count_memory_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_rpc_server_options() (_swig_ret Dist_rpc_server_options) {
 	var swig_r Dist_rpc_server_options
-	swig_r = (Dist_rpc_server_options)(SwigcptrDist_rpc_server_options(C._wrap_new_dist_rpc_server_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_rpc_server_options)(SwigcptrDist_rpc_server_options(C._wrap_new_dist_rpc_server_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_rpc_server_options(arg1 Dist_rpc_server_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rpc_server_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rpc_server_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rpc_server_options interface {
@@ -12346,7 +12340,7 @@ func Dist_rpc_server_create(arg1 *string, arg2 string, arg3 Dist_rpc_server_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(*(*C.swig_type_974)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_975)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(*(*C.swig_type_974)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_975)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12368,7 +12362,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(C.swig_type_977(_swig_i_0), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_1)), C.swig_type_979(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(C.swig_type_977(_swig_i_0), *(*C.swig_type_978)(unsafe.Pointer(&_swig_i_1)), C.swig_type_979(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12385,7 +12379,7 @@ func Dist_rpc_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret er
 func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(C.swig_type_981(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(C.swig_type_981(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12399,7 +12393,7 @@ func Dist_rpc_server_start(arg1 int64) (_swig_ret error) {
 func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(C.swig_type_983(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(C.swig_type_983(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12409,7 +12403,7 @@ func Dist_rpc_server_address(arg1 int64) (_swig_ret string) {
 func Dist_rpc_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(C.swig_type_985(_swig_i_0))
+	swig_r_p := C._wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(C.swig_type_985(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12432,30 +12426,30 @@ func (p SwigcptrDist_rpc_client_options) SwigIsDist_rpc_client_options() {
 func (arg1 SwigcptrDist_rpc_client_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_986(_swig_i_1))
+	C._wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_986(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rpc_client_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_rpc_client_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rpc_client_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_options_count_memory_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_rpc_client_options_count_memory_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_rpc_client_options() (_swig_ret Dist_rpc_client_options) {
 	var swig_r Dist_rpc_client_options
-	swig_r = (Dist_rpc_client_options)(SwigcptrDist_rpc_client_options(C._wrap_new_dist_rpc_client_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_rpc_client_options)(SwigcptrDist_rpc_client_options(C._wrap_new_dist_rpc_client_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_rpc_client_options(arg1 Dist_rpc_client_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rpc_client_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rpc_client_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rpc_client_options interface {
@@ -12477,7 +12471,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(*(*C.swig_type_989)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_990)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(*(*C.swig_type_989)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_990)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_0
@@ -12496,7 +12490,7 @@ func Dist_rpc_client_create(arg1 *string, arg2 string, arg3 Dist_rpc_client_opti
 
 func Dist_rpc_client_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(C.swig_type_991(_swig_i_0))
+	C._wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(C.swig_type_991(_swig_i_0))
 }
 
 type SwigcptrDist_rpc_call_options uintptr
@@ -12511,38 +12505,38 @@ func (p SwigcptrDist_rpc_call_options) SwigIsDist_rpc_call_options() {
 func (arg1 SwigcptrDist_rpc_call_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_992(_swig_i_1))
+	C._wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_992(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rpc_call_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_rpc_call_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_994(_swig_i_1))
+	C._wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_994(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_rpc_call_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_rpc_call_options_cancel_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_rpc_call_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_rpc_call_options() (_swig_ret Dist_rpc_call_options) {
 	var swig_r Dist_rpc_call_options
-	swig_r = (Dist_rpc_call_options)(SwigcptrDist_rpc_call_options(C._wrap_new_dist_rpc_call_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_rpc_call_options)(SwigcptrDist_rpc_call_options(C._wrap_new_dist_rpc_call_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_rpc_call_options(arg1 Dist_rpc_call_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_rpc_call_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_rpc_call_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_rpc_call_options interface {
@@ -12561,7 +12555,7 @@ func Dist_rpc_call(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_optio
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_call_cdist_656ba16f52f6032d(C.swig_type_997(_swig_i_0), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_1)), C.swig_type_999(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_call_cdist_377dbe7983f549bf(C.swig_type_997(_swig_i_0), *(*C.swig_type_998)(unsafe.Pointer(&_swig_i_1)), C.swig_type_999(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12582,7 +12576,7 @@ func Dist_rpc_begin(arg1 int64, arg2 string, arg3 int64, arg4 Dist_rpc_call_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_rpc_begin_cdist_656ba16f52f6032d(C.swig_type_1001(_swig_i_0), *(*C.swig_type_1002)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1003(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_rpc_begin_cdist_377dbe7983f549bf(C.swig_type_1001(_swig_i_0), *(*C.swig_type_1002)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1003(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12601,7 +12595,7 @@ func Dist_rpc_client_methods(arg1 int64, arg2 Dist_rpc_call_options, arg3 *int64
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(C.swig_type_1005(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(C.swig_type_1005(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12617,7 +12611,7 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_remote_value_get_cdist_656ba16f52f6032d(C.swig_type_1007(_swig_i_0), C.swig_type_1008(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_remote_value_get_cdist_377dbe7983f549bf(C.swig_type_1007(_swig_i_0), C.swig_type_1008(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12631,25 +12625,25 @@ func Dist_remote_value_get(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error
 func Dist_remote_value_ready(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(C.swig_type_1009(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(C.swig_type_1009(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_cancel(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(C.swig_type_1010(_swig_i_0))
+	C._wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(C.swig_type_1010(_swig_i_0))
 }
 
 func Dist_remote_value_retain(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(C.swig_type_1012(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(C.swig_type_1012(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_remote_value_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_remote_value_release_cdist_656ba16f52f6032d(C.swig_type_1013(_swig_i_0))
+	C._wrap_dist_remote_value_release_cdist_377dbe7983f549bf(C.swig_type_1013(_swig_i_0))
 }
 
 type SwigcptrDist_server_options uintptr
@@ -12664,20 +12658,20 @@ func (p SwigcptrDist_server_options) SwigIsDist_server_options() {
 func (arg1 SwigcptrDist_server_options) SetNum_threads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_num_threads_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetNum_threads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_server_options_num_threads_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_server_options_num_threads_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1014)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1014)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -12686,7 +12680,7 @@ func (arg1 SwigcptrDist_server_options) SetBind_address(arg2 string) {
 func (arg1 SwigcptrDist_server_options) GetBind_address() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_options_bind_address_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_options_bind_address_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12696,43 +12690,43 @@ func (arg1 SwigcptrDist_server_options) GetBind_address() (_swig_ret string) {
 func (arg1 SwigcptrDist_server_options) SetStart_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1016(_swig_i_1))
+	C._wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1016(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetStart_timeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_server_options_start_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_server_options_start_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_server_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1018(_swig_i_1))
+	C._wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1018(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_server_options) GetMax_message_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_server_options_max_message_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_server_options_max_message_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_server_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_options_count_memory_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_server_options_count_memory_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_server_options() (_swig_ret Dist_server_options) {
 	var swig_r Dist_server_options
-	swig_r = (Dist_server_options)(SwigcptrDist_server_options(C._wrap_new_dist_server_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_server_options)(SwigcptrDist_server_options(C._wrap_new_dist_server_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_server_options(arg1 Dist_server_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_server_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_server_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_server_options interface {
@@ -12756,7 +12750,7 @@ func Dist_server_create(arg1 int64, arg2 string, arg3 int, arg4 Dist_server_opti
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_server_create_cdist_656ba16f52f6032d(C.swig_type_1021(_swig_i_0), *(*C.swig_type_1022)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_server_create_cdist_377dbe7983f549bf(C.swig_type_1021(_swig_i_0), *(*C.swig_type_1022)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12774,7 +12768,7 @@ func Dist_server_create_local(arg1 Dist_server_options, arg2 *int64) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_server_create_local_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_server_create_local_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12790,7 +12784,7 @@ func Dist_server_register(arg1 int64, arg2 string, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_cdist_656ba16f52f6032d(C.swig_type_1025(_swig_i_0), *(*C.swig_type_1026)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1027(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_cdist_377dbe7983f549bf(C.swig_type_1025(_swig_i_0), *(*C.swig_type_1026)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1027(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12809,7 +12803,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_register_update_cdist_656ba16f52f6032d(C.swig_type_1029(_swig_i_0), *(*C.swig_type_1030)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1031(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_register_update_cdist_377dbe7983f549bf(C.swig_type_1029(_swig_i_0), *(*C.swig_type_1030)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1031(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12826,7 +12820,7 @@ func Dist_server_register_update(arg1 int64, arg2 string, arg3 int64) (_swig_ret
 func Dist_server_start(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_start_cdist_656ba16f52f6032d(C.swig_type_1033(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_start_cdist_377dbe7983f549bf(C.swig_type_1033(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12840,7 +12834,7 @@ func Dist_server_start(arg1 int64) (_swig_ret error) {
 func Dist_server_target(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_target_cdist_656ba16f52f6032d(C.swig_type_1035(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_target_cdist_377dbe7983f549bf(C.swig_type_1035(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12852,7 +12846,7 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_server_join_cdist_656ba16f52f6032d(C.swig_type_1037(_swig_i_0), C.swig_type_1038(_swig_i_1), C.swig_type_1039(_swig_i_2))
+	swig_r_p := C._wrap_dist_server_join_cdist_377dbe7983f549bf(C.swig_type_1037(_swig_i_0), C.swig_type_1038(_swig_i_1), C.swig_type_1039(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12865,13 +12859,13 @@ func Dist_server_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 
 func Dist_server_stop(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_server_stop_cdist_656ba16f52f6032d(C.swig_type_1040(_swig_i_0))
+	C._wrap_dist_server_stop_cdist_377dbe7983f549bf(C.swig_type_1040(_swig_i_0))
 }
 
 func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_server_destroy_cdist_656ba16f52f6032d(C.swig_type_1042(_swig_i_0))
+	swig_r_p := C._wrap_dist_server_destroy_cdist_377dbe7983f549bf(C.swig_type_1042(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -12885,7 +12879,7 @@ func Dist_server_destroy(arg1 int64) (_swig_ret error) {
 func Dist_closure_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_closure_name_cdist_656ba16f52f6032d(C.swig_type_1044(_swig_i_0))
+	swig_r_p := C._wrap_dist_closure_name_cdist_377dbe7983f549bf(C.swig_type_1044(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -12895,21 +12889,21 @@ func Dist_closure_name(arg1 int64) (_swig_ret string) {
 func Dist_closure_id(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_id_cdist_656ba16f52f6032d(C.swig_type_1046(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_id_cdist_377dbe7983f549bf(C.swig_type_1046(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_worker(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_closure_worker_cdist_656ba16f52f6032d(C.swig_type_1047(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_closure_worker_cdist_377dbe7983f549bf(C.swig_type_1047(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_closure_cancel(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_656ba16f52f6032d(C.swig_type_1049(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_closure_cancel_cdist_377dbe7983f549bf(C.swig_type_1049(_swig_i_0)))
 	return swig_r
 }
 
@@ -12922,7 +12916,7 @@ func Dist_closure_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) (_sw
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_cdist_656ba16f52f6032d(C.swig_type_1051(_swig_i_0), *(*C.swig_type_1052)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1053(_swig_i_2), *(*C.swig_type_1054)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_closure_read_cdist_377dbe7983f549bf(C.swig_type_1051(_swig_i_0), *(*C.swig_type_1052)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1053(_swig_i_2), *(*C.swig_type_1054)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -12945,7 +12939,7 @@ func Dist_closure_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(C.swig_type_1056(_swig_i_0), *(*C.swig_type_1057)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1058(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(C.swig_type_1056(_swig_i_0), *(*C.swig_type_1057)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1058(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12965,7 +12959,7 @@ func Dist_closure_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_assign_cdist_656ba16f52f6032d(C.swig_type_1060(_swig_i_0), *(*C.swig_type_1061)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1062(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_assign_cdist_377dbe7983f549bf(C.swig_type_1060(_swig_i_0), *(*C.swig_type_1061)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1062(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -12985,7 +12979,7 @@ func Dist_closure_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_closure_scatter_cdist_656ba16f52f6032d(C.swig_type_1064(_swig_i_0), *(*C.swig_type_1065)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1066(_swig_i_3))
+	swig_r_p := C._wrap_dist_closure_scatter_cdist_377dbe7983f549bf(C.swig_type_1064(_swig_i_0), *(*C.swig_type_1065)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1066(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13009,7 +13003,7 @@ func Dist_closure_update(arg1 int64, arg2 string, arg3 []string, arg4 int64, arg
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_closure_update_cdist_656ba16f52f6032d(C.swig_type_1068(_swig_i_0), *(*C.swig_type_1069)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1070)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1071(_swig_i_3), C.swig_type_1072(_swig_i_4))
+	swig_r_p := C._wrap_dist_closure_update_cdist_377dbe7983f549bf(C.swig_type_1068(_swig_i_0), *(*C.swig_type_1069)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1070)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1071(_swig_i_3), C.swig_type_1072(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13031,7 +13025,7 @@ func Dist_closure_per_worker(arg1 int64, arg2 string, arg3 *int64) (_swig_ret er
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(C.swig_type_1074(_swig_i_0), *(*C.swig_type_1075)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(C.swig_type_1074(_swig_i_0), *(*C.swig_type_1075)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13057,83 +13051,83 @@ func (p SwigcptrDist_coordinator_options) SwigIsDist_coordinator_options() {
 func (arg1 SwigcptrDist_coordinator_options) SetMax_queued(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetMax_queued() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_options_max_queued_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_options_max_queued_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetClosures_per_worker(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_closures_per_worker_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetClosures_per_worker() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_options_closures_per_worker_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_options_closures_per_worker_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetMax_losses(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_losses_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetMax_losses() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_options_max_losses_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_options_max_losses_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1076(_swig_i_1))
+	C._wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1076(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_options) SetMax_message_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1078(_swig_i_1))
+	C._wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1078(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) GetMax_message_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_options_max_message_bytes_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_options_max_message_bytes_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_coordinator_options() (_swig_ret Dist_coordinator_options) {
 	var swig_r Dist_coordinator_options
-	swig_r = (Dist_coordinator_options)(SwigcptrDist_coordinator_options(C._wrap_new_dist_coordinator_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_coordinator_options)(SwigcptrDist_coordinator_options(C._wrap_new_dist_coordinator_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_coordinator_options(arg1 Dist_coordinator_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_coordinator_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_coordinator_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_coordinator_options) Set_partitioner(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1080(_swig_i_1))
+	C._wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1080(_swig_i_1))
 }
 
 type Dist_coordinator_options interface {
@@ -13157,7 +13151,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_create_cdist_656ba16f52f6032d(C.swig_type_1082(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_create_cdist_377dbe7983f549bf(C.swig_type_1082(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13170,7 +13164,7 @@ func Dist_coordinator_create(arg1 int64, arg2 Dist_coordinator_options, arg3 *in
 
 func Dist_coordinator_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(C.swig_type_1083(_swig_i_0))
+	C._wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(C.swig_type_1083(_swig_i_0))
 }
 
 type SwigcptrDist_ps_variable_options uintptr
@@ -13185,20 +13179,20 @@ func (p SwigcptrDist_ps_variable_options) SwigIsDist_ps_variable_options() {
 func (arg1 SwigcptrDist_ps_variable_options) SetMax_staleness(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_max_staleness_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_ps_variable_options) GetMax_staleness() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_ps_variable_options_max_staleness_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_ps_variable_options_max_staleness_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1084)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1084)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13207,7 +13201,7 @@ func (arg1 SwigcptrDist_ps_variable_options) SetColocate_with(arg2 string) {
 func (arg1 SwigcptrDist_ps_variable_options) GetColocate_with() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_ps_variable_options_colocate_with_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_ps_variable_options_colocate_with_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13216,20 +13210,20 @@ func (arg1 SwigcptrDist_ps_variable_options) GetColocate_with() (_swig_ret strin
 
 func NewDist_ps_variable_options() (_swig_ret Dist_ps_variable_options) {
 	var swig_r Dist_ps_variable_options
-	swig_r = (Dist_ps_variable_options)(SwigcptrDist_ps_variable_options(C._wrap_new_dist_ps_variable_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_ps_variable_options)(SwigcptrDist_ps_variable_options(C._wrap_new_dist_ps_variable_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_ps_variable_options(arg1 Dist_ps_variable_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_ps_variable_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_ps_variable_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_ps_variable_options) Set_partitions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1086)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1087(_swig_i_2))
+	C._wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1086)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1087(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -13251,7 +13245,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(C.swig_type_1089(_swig_i_0), *(*C.swig_type_1090)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1091)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(C.swig_type_1089(_swig_i_0), *(*C.swig_type_1090)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1091)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13271,7 +13265,7 @@ func Dist_coordinator_create_variable(arg1 int64, arg2 string, arg3 []int64, arg
 func Dist_coordinator_num_variables(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(C.swig_type_1093(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(C.swig_type_1093(_swig_i_0)))
 	return swig_r
 }
 
@@ -13279,7 +13273,7 @@ func Dist_coordinator_variable_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(C.swig_type_1095(_swig_i_0), C.swig_type_1096(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(C.swig_type_1095(_swig_i_0), C.swig_type_1096(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -13292,7 +13286,7 @@ func Dist_coordinator_variable_spec(arg1 int64, arg2 string, arg3 []int64, arg4 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(C.swig_type_1098(_swig_i_0), *(*C.swig_type_1099)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1100)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(C.swig_type_1098(_swig_i_0), *(*C.swig_type_1099)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1100)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13317,7 +13311,7 @@ func Dist_coordinator_variable_part(arg1 int64, arg2 string, arg3 int64, arg4 *s
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(C.swig_type_1102(_swig_i_0), *(*C.swig_type_1103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1104(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(C.swig_type_1102(_swig_i_0), *(*C.swig_type_1103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1104(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -13345,7 +13339,7 @@ func Dist_coordinator_read(arg1 int64, arg2 []string, arg3 int64, arg4 []int64) 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_cdist_656ba16f52f6032d(C.swig_type_1106(_swig_i_0), *(*C.swig_type_1107)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1108(_swig_i_2), *(*C.swig_type_1109)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_dist_coordinator_read_cdist_377dbe7983f549bf(C.swig_type_1106(_swig_i_0), *(*C.swig_type_1107)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1108(_swig_i_2), *(*C.swig_type_1109)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -13368,7 +13362,7 @@ func Dist_coordinator_read_rows(arg1 int64, arg2 string, arg3 int64, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(C.swig_type_1111(_swig_i_0), *(*C.swig_type_1112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1113(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(C.swig_type_1111(_swig_i_0), *(*C.swig_type_1112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1113(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13388,7 +13382,7 @@ func Dist_coordinator_assign(arg1 int64, arg2 string, arg3 int, arg4 int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(C.swig_type_1115(_swig_i_0), *(*C.swig_type_1116)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1117(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(C.swig_type_1115(_swig_i_0), *(*C.swig_type_1116)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1117(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13408,7 +13402,7 @@ func Dist_coordinator_scatter(arg1 int64, arg2 string, arg3 int, arg4 int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(C.swig_type_1119(_swig_i_0), *(*C.swig_type_1120)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1121(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(C.swig_type_1119(_swig_i_0), *(*C.swig_type_1120)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_type_1121(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13432,7 +13426,7 @@ func Dist_coordinator_update(arg1 int64, arg2 string, arg3 []string, arg4 int64,
 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_update_cdist_656ba16f52f6032d(C.swig_type_1123(_swig_i_0), *(*C.swig_type_1124)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1126(_swig_i_3), C.swig_type_1127(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_update_cdist_377dbe7983f549bf(C.swig_type_1123(_swig_i_0), *(*C.swig_type_1124)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1126(_swig_i_3), C.swig_type_1127(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13453,7 +13447,7 @@ func Dist_coordinator_save(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_save_cdist_656ba16f52f6032d(C.swig_type_1129(_swig_i_0), *(*C.swig_type_1130)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_coordinator_save_cdist_377dbe7983f549bf(C.swig_type_1129(_swig_i_0), *(*C.swig_type_1130)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13472,7 +13466,7 @@ func Dist_coordinator_restore(arg1 int64, arg2 string, arg3 *int64) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(C.swig_type_1132(_swig_i_0), *(*C.swig_type_1133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(C.swig_type_1132(_swig_i_0), *(*C.swig_type_1133)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13498,38 +13492,38 @@ func (p SwigcptrDist_schedule_options) SwigIsDist_schedule_options() {
 func (arg1 SwigcptrDist_schedule_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1134(_swig_i_1))
+	C._wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1134(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_schedule_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_schedule_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_schedule_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1136(_swig_i_1))
+	C._wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1136(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_schedule_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_schedule_options_cancel_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_schedule_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_schedule_options() (_swig_ret Dist_schedule_options) {
 	var swig_r Dist_schedule_options
-	swig_r = (Dist_schedule_options)(SwigcptrDist_schedule_options(C._wrap_new_dist_schedule_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_schedule_options)(SwigcptrDist_schedule_options(C._wrap_new_dist_schedule_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_schedule_options(arg1 Dist_schedule_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_schedule_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_schedule_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_schedule_options interface {
@@ -13548,7 +13542,7 @@ func Dist_coordinator_schedule(arg1 int64, arg2 string, arg3 int64, arg4 Dist_sc
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(C.swig_type_1139(_swig_i_0), *(*C.swig_type_1140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1141(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(C.swig_type_1139(_swig_i_0), *(*C.swig_type_1140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1141(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13567,7 +13561,7 @@ func Dist_coordinator_join(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_coordinator_join_cdist_656ba16f52f6032d(C.swig_type_1143(_swig_i_0), C.swig_type_1144(_swig_i_1), C.swig_type_1145(_swig_i_2))
+	swig_r_p := C._wrap_dist_coordinator_join_cdist_377dbe7983f549bf(C.swig_type_1143(_swig_i_0), C.swig_type_1144(_swig_i_1), C.swig_type_1145(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13582,7 +13576,7 @@ func Dist_coordinator_done(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_coordinator_done_cdist_656ba16f52f6032d(C.swig_type_1147(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_done_cdist_377dbe7983f549bf(C.swig_type_1147(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13599,7 +13593,7 @@ func Dist_coordinator_create_per_worker(arg1 int64, arg2 string, arg3 string, ar
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(C.swig_type_1149(_swig_i_0), *(*C.swig_type_1150)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1151)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1152(_swig_i_3))
+	swig_r_p := C._wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(C.swig_type_1149(_swig_i_0), *(*C.swig_type_1150)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1151)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1152(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13628,181 +13622,181 @@ func (p SwigcptrDist_coordinator_stats) SwigIsDist_coordinator_stats() {
 func (arg1 SwigcptrDist_coordinator_stats) SetNum_ps(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_num_ps_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_stats_num_ps_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetNum_ps() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_stats_num_ps_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_num_workers_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_stats_num_workers_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_stats_num_workers_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetWorkers_up(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_workers_up_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_coordinator_stats_workers_up_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetWorkers_up() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_coordinator_stats_workers_up_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetQueued(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1153(_swig_i_1))
+	C._wrap_dist_coordinator_stats_queued_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1153(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetQueued() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_queued_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetIn_flight(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1155(_swig_i_1))
+	C._wrap_dist_coordinator_stats_in_flight_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1155(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetIn_flight() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_in_flight_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetScheduled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1157(_swig_i_1))
+	C._wrap_dist_coordinator_stats_scheduled_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1157(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetScheduled() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_scheduled_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetCompleted(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1159(_swig_i_1))
+	C._wrap_dist_coordinator_stats_completed_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1159(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCompleted() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_completed_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetFailed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1161(_swig_i_1))
+	C._wrap_dist_coordinator_stats_failed_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1161(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetFailed() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_failed_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetCancelled(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1163(_swig_i_1))
+	C._wrap_dist_coordinator_stats_cancelled_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1163(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetCancelled() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_cancelled_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetLosses(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1165(_swig_i_1))
+	C._wrap_dist_coordinator_stats_losses_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1165(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetLosses() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_losses_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetMark(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1167(_swig_i_1))
+	C._wrap_dist_coordinator_stats_mark_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1167(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetMark() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_coordinator_stats_mark_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_sent(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1169(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_sent_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1169(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_sent() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_sent_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) SetBytes_received(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1171(_swig_i_1))
+	C._wrap_dist_coordinator_stats_bytes_received_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1171(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_coordinator_stats) GetBytes_received() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_received_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_coordinator_stats_bytes_received_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_coordinator_stats() (_swig_ret Dist_coordinator_stats) {
 	var swig_r Dist_coordinator_stats
-	swig_r = (Dist_coordinator_stats)(SwigcptrDist_coordinator_stats(C._wrap_new_dist_coordinator_stats_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_coordinator_stats)(SwigcptrDist_coordinator_stats(C._wrap_new_dist_coordinator_stats_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_coordinator_stats(arg1 Dist_coordinator_stats) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_coordinator_stats_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_coordinator_stats_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_coordinator_stats interface {
@@ -13840,7 +13834,7 @@ func Dist_coordinator_query(arg1 int64, arg2 Dist_coordinator_stats) (_swig_ret 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_coordinator_query_cdist_656ba16f52f6032d(C.swig_type_1174(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_coordinator_query_cdist_377dbe7983f549bf(C.swig_type_1174(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13862,13 +13856,13 @@ func (p SwigcptrDist_topology_options) SwigIsDist_topology_options() {
 
 func NewDist_topology_options() (_swig_ret Dist_topology_options) {
 	var swig_r Dist_topology_options
-	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_topology_options(arg1 Dist_topology_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_topology_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_topology_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_topology_options interface {
@@ -13885,7 +13879,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_656ba16f52f6032d(*(*C.swig_type_1176)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1177(_swig_i_1), *(*C.swig_type_1178)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_377dbe7983f549bf(*(*C.swig_type_1176)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1177(_swig_i_1), *(*C.swig_type_1178)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -13904,7 +13898,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 
 func Dist_topology_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_656ba16f52f6032d(C.swig_type_1179(_swig_i_0))
+	C._wrap_dist_topology_destroy_cdist_377dbe7983f549bf(C.swig_type_1179(_swig_i_0))
 }
 
 func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
@@ -13916,7 +13910,7 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(C.swig_type_1181(_swig_i_0), *(*C.swig_type_1182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1183)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1184(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(C.swig_type_1181(_swig_i_0), *(*C.swig_type_1182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1183)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1184(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -13935,14 +13929,14 @@ func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 i
 
 func Dist_device_assignment_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(C.swig_type_1185(_swig_i_0))
+	C._wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(C.swig_type_1185(_swig_i_0))
 }
 
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_topology_from_host_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_topology_from_host_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -13956,28 +13950,28 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(C.swig_type_1187(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(C.swig_type_1187(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(C.swig_type_1188(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(C.swig_type_1188(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(C.swig_type_1189(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(C.swig_type_1189(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(C.swig_type_1191(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(C.swig_type_1191(_swig_i_0)))
 	return swig_r
 }
 
@@ -13986,7 +13980,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_656ba16f52f6032d(C.swig_type_1193(_swig_i_0), *(*C.swig_type_1194)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_377dbe7983f549bf(C.swig_type_1193(_swig_i_0), *(*C.swig_type_1194)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14005,7 +13999,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_656ba16f52f6032d(C.swig_type_1196(_swig_i_0), *(*C.swig_type_1197)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_377dbe7983f549bf(C.swig_type_1196(_swig_i_0), *(*C.swig_type_1197)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14024,7 +14018,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(C.swig_type_1199(_swig_i_0), *(*C.swig_type_1200)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(C.swig_type_1199(_swig_i_0), *(*C.swig_type_1200)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14045,7 +14039,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(C.swig_type_1202(_swig_i_0), *(*C.swig_type_1203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1205)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1206(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(C.swig_type_1202(_swig_i_0), *(*C.swig_type_1203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1205)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1206(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14072,7 +14066,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(C.swig_type_1208(_swig_i_0), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1211)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1212(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(C.swig_type_1208(_swig_i_0), *(*C.swig_type_1209)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_1210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_1211)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1212(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14100,7 +14094,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(C.swig_type_1214(_swig_i_0), *(*C.swig_type_1215)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1216(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(C.swig_type_1214(_swig_i_0), *(*C.swig_type_1215)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_1216(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14118,7 +14112,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(C.swig_type_1218(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(C.swig_type_1218(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14132,21 +14126,21 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(C.swig_type_1220(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(C.swig_type_1220(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(C.swig_type_1221(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(C.swig_type_1221(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1222(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1222(_swig_i_0)))
 	return swig_r
 }
 
@@ -14156,7 +14150,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(C.swig_type_1224(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(C.swig_type_1224(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14175,7 +14169,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(C.swig_type_1226(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1227)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1228)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1229(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(C.swig_type_1226(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1227)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1228)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1229(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14200,7 +14194,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(C.swig_type_1231(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1234(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(C.swig_type_1231(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1233)(unsafe.Pointer(&_swig_i_4)), C.swig_type_1234(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14229,84 +14223,84 @@ func (p SwigcptrDist_partition) SwigIsDist_partition() {
 func (arg1 SwigcptrDist_partition) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_kind_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_kind_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetNum_logical_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_num_logical_devices_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_num_logical_devices_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetNum_logical_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetLogical_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_logical_device_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_logical_device_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetLogical_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_uneven_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_uneven_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetSpmd(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_spmd_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_spmd_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetSpmd() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_partition() (_swig_ret Dist_partition) {
 	var swig_r Dist_partition
-	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_partition(arg1 Dist_partition) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_partition_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_partition_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1235)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1236(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1235)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1236(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14316,7 +14310,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1238(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1238(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14342,7 +14336,7 @@ type Dist_partition interface {
 func Dist_partition_check(arg1 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
-	swig_r_p := C._wrap_dist_partition_check_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_partition_check_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14365,25 +14359,25 @@ func (p SwigcptrDist_split_options) SwigIsDist_split_options() {
 func (arg1 SwigcptrDist_split_options) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_split_options_uneven_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_split_options) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_split_options() (_swig_ret Dist_split_options) {
 	var swig_r Dist_split_options
-	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_split_options(arg1 Dist_split_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_split_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_split_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_split_options interface {
@@ -14399,7 +14393,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(C.swig_type_1241(_swig_i_0), C.swig_type_1242(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(C.swig_type_1241(_swig_i_0), C.swig_type_1242(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14415,7 +14409,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1244(_swig_i_0), C.swig_type_1245(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1244(_swig_i_0), C.swig_type_1245(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14429,14 +14423,14 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1246(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1246(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(C.swig_type_1248(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(C.swig_type_1248(_swig_i_0)))
 	return swig_r
 }
 
@@ -14444,7 +14438,7 @@ func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_656ba16f52f6032d(C.swig_type_1250(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_377dbe7983f549bf(C.swig_type_1250(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14467,44 +14461,44 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1251(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1251(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1253(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1253(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_devices_options() (_swig_ret Dist_devices_options) {
 	var swig_r Dist_devices_options
-	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_devices_options(arg1 Dist_devices_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_devices_options_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_devices_options_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_devices_options) Add_result(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_devices_options_add_result_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_devices_options_add_result_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_devices_options interface {
@@ -14525,7 +14519,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_656ba16f52f6032d(C.swig_type_1256(_swig_i_0), C.swig_type_1257(_swig_i_1), C.swig_type_1258(_swig_i_2), C.swig_type_1259(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_377dbe7983f549bf(C.swig_type_1256(_swig_i_0), C.swig_type_1257(_swig_i_1), C.swig_type_1258(_swig_i_2), C.swig_type_1259(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14539,7 +14533,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_656ba16f52f6032d(C.swig_type_1260(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_377dbe7983f549bf(C.swig_type_1260(_swig_i_0)))
 	return swig_r
 }
 
@@ -14549,7 +14543,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_656ba16f52f6032d(C.swig_type_1262(_swig_i_0), *(*C.swig_type_1263)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_377dbe7983f549bf(C.swig_type_1262(_swig_i_0), *(*C.swig_type_1263)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14568,7 +14562,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_656ba16f52f6032d(C.swig_type_1265(_swig_i_0), *(*C.swig_type_1266)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_377dbe7983f549bf(C.swig_type_1265(_swig_i_0), *(*C.swig_type_1266)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14594,32 +14588,32 @@ func (p SwigcptrDist_halo) SwigIsDist_halo() {
 func (arg1 SwigcptrDist_halo) SetNdim(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_halo_ndim_set_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_halo_ndim_set_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_halo) GetNdim() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_halo() (_swig_ret Dist_halo) {
 	var swig_r Dist_halo
-	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_656ba16f52f6032d()))
+	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDist_halo(arg1 Dist_halo) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_halo_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_halo_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1268(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1267)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1268(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14629,7 +14623,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1269)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1270(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1269)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1270(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14639,7 +14633,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1271)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1272(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1271)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1272(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14649,7 +14643,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1273)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1274(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1273)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1274(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14673,7 +14667,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_656ba16f52f6032d(C.swig_type_1276(_swig_i_0), *(*C.swig_type_1277)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1278)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_377dbe7983f549bf(C.swig_type_1276(_swig_i_0), *(*C.swig_type_1277)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_1278)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14698,7 +14692,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_656ba16f52f6032d(C.swig_type_1280(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1282)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_377dbe7983f549bf(C.swig_type_1280(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_1281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_1282)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -14722,7 +14716,7 @@ func Dist_reshard_bytes(arg1 Dist_partition, arg2 Dist_partition, arg3 int, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_reshard_bytes_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14737,7 +14731,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_1284)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1284)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14748,7 +14742,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_656ba16f52f6032d(C.swig_intgo(_swig_i_0), *(*C.swig_type_1285)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_377dbe7983f549bf(C.swig_intgo(_swig_i_0), *(*C.swig_type_1285)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -14760,7 +14754,7 @@ func Rpc_arguments(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_rpc_arguments_cdist_656ba16f52f6032d(*(*C.swig_type_1287)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1288(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_rpc_arguments_cdist_377dbe7983f549bf(*(*C.swig_type_1287)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1288(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -14786,7 +14780,7 @@ func (p SwigcptrText) SwigIsText() {
 func (arg1 SwigcptrText) Text() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Text_text_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_Text_text_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -14797,7 +14791,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1291(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1291(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14812,7 +14806,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1293(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1293(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14827,7 +14821,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1295(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1295(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14842,7 +14836,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1297(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14857,7 +14851,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1299(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1299(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14872,7 +14866,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1301(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1301(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14887,7 +14881,7 @@ func (arg1 SwigcptrText) Write_coordinator_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1303(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1303(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14902,7 +14896,7 @@ func (arg1 SwigcptrText) Write_server_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_server_trace_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1305(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_server_trace_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1305(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14918,7 +14912,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1307(_swig_i_1), *(*C.swig_type_1308)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1307(_swig_i_1), *(*C.swig_type_1308)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -14936,7 +14930,7 @@ func (arg1 SwigcptrText) Explain_cluster(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cluster_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cluster_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1310(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -14951,7 +14945,7 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_expand_host_list_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), *(*C.swig_type_1312)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_Text_expand_host_list_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), *(*C.swig_type_1312)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -14967,13 +14961,13 @@ func (arg1 SwigcptrText) Expand_host_list(arg2 string) (_swig_ret error) {
 
 func NewText() (_swig_ret Text) {
 	var swig_r Text
-	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_656ba16f52f6032d()))
+	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteText(arg1 Text) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Text_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Text_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Text interface {
@@ -15006,7 +15000,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1314(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1314(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15020,7 +15014,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 func (arg1 SwigcptrStragglers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Stragglers_size_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Stragglers_size_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -15028,7 +15022,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1316(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1316(_swig_i_1)))
 	return swig_r
 }
 
@@ -15036,7 +15030,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1317(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1317(_swig_i_1)))
 	return swig_r
 }
 
@@ -15044,7 +15038,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1318(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1318(_swig_i_1)))
 	return swig_r
 }
 
@@ -15052,7 +15046,7 @@ func (arg1 SwigcptrStragglers) Worker(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_worker_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1319(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_worker_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1319(_swig_i_1)))
 	return swig_r
 }
 
@@ -15060,7 +15054,7 @@ func (arg1 SwigcptrStragglers) Rounds(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1321(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_rounds_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1321(_swig_i_1)))
 	return swig_r
 }
 
@@ -15068,7 +15062,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1323(_swig_i_1)))
 	return swig_r
 }
 
@@ -15076,7 +15070,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1325(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1325(_swig_i_1)))
 	return swig_r
 }
 
@@ -15084,7 +15078,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1327(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1327(_swig_i_1)))
 	return swig_r
 }
 
@@ -15092,7 +15086,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1329(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1329(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -15101,13 +15095,13 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 
 func NewStragglers() (_swig_ret Stragglers) {
 	var swig_r Stragglers
-	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_656ba16f52f6032d()))
+	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteStragglers(arg1 Stragglers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Stragglers_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Stragglers_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Stragglers interface {
@@ -15138,7 +15132,7 @@ func (p SwigcptrNumbers) SwigIsNumbers() {
 func (arg1 SwigcptrNumbers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Numbers_size_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Numbers_size_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -15146,38 +15140,32 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1332(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1332(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1333(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1333(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1334(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1334(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1335(_swig_i_1))
-}
-
-func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1336(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1335(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1337(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1336(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -15186,7 +15174,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1339(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1338(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15203,7 +15191,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1341(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1340(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15217,13 +15205,13 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 func (arg1 SwigcptrNumbers) Partition_shape(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_shape_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_shape_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_dimensions(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_dimensions_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_dimensions_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swig_ret error) {
@@ -15231,7 +15219,7 @@ func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Numbers_partition_shard_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15248,7 +15236,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1344(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1345)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1343(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1344)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15266,7 +15254,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1347(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1346(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15279,13 +15267,13 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 
 func NewNumbers() (_swig_ret Numbers) {
 	var swig_r Numbers
-	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_656ba16f52f6032d()))
+	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteNumbers(arg1 Numbers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Numbers_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Numbers_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Numbers interface {
@@ -15296,7 +15284,6 @@ type Numbers interface {
 	Topology_mesh_shape(arg2 int64)
 	Topology_device_coordinates(arg2 int64)
 	Topology_missing_devices(arg2 int64)
-	Topology_serialized(arg2 int64)
 	Device_assignment_core_assignment(arg2 int64)
 	Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error)
 	Device_assignment_lookup_replicas(arg2 int64, arg3 int, arg4 int) (_swig_ret error)
@@ -15307,25 +15294,6 @@ type Numbers interface {
 	Device_coordinates(arg2 int64) (_swig_ret error)
 }
 
-func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_656ba16f52f6032d(*(*C.swig_type_1349)(unsafe.Pointer(&_swig_i_0)), C.swig_type_1350(_swig_i_1), C.swig_voidp(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
 func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, arg5 Dist_split_options, arg6 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
@@ -15334,7 +15302,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_656ba16f52f6032d(C.swig_type_1352(_swig_i_0), C.swig_type_1353(_swig_i_1), *(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1355(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_377dbe7983f549bf(C.swig_type_1348(_swig_i_0), C.swig_type_1349(_swig_i_1), *(*C.swig_type_1350)(unsafe.Pointer(&_swig_i_2)), C.swig_type_1351(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -15352,7 +15320,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_656ba16f52f6032d(C.swig_type_1356(_swig_i_0), C.swig_type_1357(_swig_i_1), *(*C.swig_type_1358)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_377dbe7983f549bf(C.swig_type_1352(_swig_i_0), C.swig_type_1353(_swig_i_1), *(*C.swig_type_1354)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -15362,7 +15330,7 @@ func Set_number_at(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_set_number_at_cdist_656ba16f52f6032d(C.swig_type_1359(_swig_i_0), C.swig_type_1360(_swig_i_1), C.swig_type_1361(_swig_i_2))
+	C._wrap_set_number_at_cdist_377dbe7983f549bf(C.swig_type_1355(_swig_i_0), C.swig_type_1356(_swig_i_1), C.swig_type_1357(_swig_i_2))
 }
 
 type SwigcptrDestinations uintptr
@@ -15379,7 +15347,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0), C.swig_type_1362(_swig_i_1), C.swig_type_1363(_swig_i_2), *(*C.swig_type_1364)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0), C.swig_type_1358(_swig_i_1), C.swig_type_1359(_swig_i_2), *(*C.swig_type_1360)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -15388,19 +15356,19 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 func (arg1 SwigcptrDestinations) Get() (_swig_ret Dist_destination) {
 	var swig_r Dist_destination
 	_swig_i_0 := arg1
-	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDestinations() (_swig_ret Destinations) {
 	var swig_r Destinations
-	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_656ba16f52f6032d()))
+	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_377dbe7983f549bf()))
 	return swig_r
 }
 
 func DeleteDestinations(arg1 Destinations) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Destinations_cdist_656ba16f52f6032d(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Destinations_cdist_377dbe7983f549bf(C.uintptr_t(_swig_i_0))
 }
 
 type Destinations interface {
@@ -15419,7 +15387,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_656ba16f52f6032d(C.swig_type_1366(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1367)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1368(_swig_i_4), *(*C.swig_type_1369)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1370(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_377dbe7983f549bf(C.swig_type_1362(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1363)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1364(_swig_i_4), *(*C.swig_type_1365)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1366(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15445,7 +15413,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_656ba16f52f6032d(C.swig_type_1372(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1373)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1374(_swig_i_4), *(*C.swig_type_1375)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1376(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_377dbe7983f549bf(C.swig_type_1368(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_1369)(unsafe.Pointer(&_swig_i_3)), C.swig_type_1370(_swig_i_4), *(*C.swig_type_1371)(unsafe.Pointer(&_swig_i_5)), C.swig_type_1372(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -15467,7 +15435,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_656ba16f52f6032d(C.swig_type_1378(_swig_i_0), C.swig_type_1379(_swig_i_1), C.swig_type_1380(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_377dbe7983f549bf(C.swig_type_1374(_swig_i_0), C.swig_type_1375(_swig_i_1), C.swig_type_1376(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -15483,7 +15451,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_656ba16f52f6032d(C.swig_type_1382(_swig_i_0), *(*C.swig_type_1383)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1384(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_377dbe7983f549bf(C.swig_type_1378(_swig_i_0), *(*C.swig_type_1379)(unsafe.Pointer(&_swig_i_1)), C.swig_type_1380(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

@@ -1582,11 +1582,6 @@ class Numbers {
     assign(dist_topology_missing_devices(topology),
            dist_topology_num_missing_devices(topology) * (size_t)dist_topology_mesh_rank(topology));
   }
-  void topology_serialized(const dist_topology *topology) {
-    size_t n = 0;
-    const uint8_t *const bytes = dist_topology_serialized(topology, &n);
-    assign(bytes, n);
-  }
   void device_assignment_core_assignment(const dist_device_assignment *assignment) {
     assign(dist_device_assignment_core_assignment(assignment),
            (size_t)dist_device_assignment_num_replicas(assignment) *
@@ -1649,12 +1644,6 @@ class Numbers {
 
   std::vector<int64_t> numbers_;
 };
-
-/** dist_topology_from_serialized() of n bytes, each a number. */
-static dist_status topology_from_serialized(const long long *numbers, size_t n, dist_topology **out_topology) {
-  const std::vector<uint8_t> bytes(numbers, numbers + n);
-  return dist_topology_from_serialized(bytes.data(), n, nullptr, out_topology);
-}
 
 /** dist_split_to_logical_devices(), with the type that SWIG takes for int64_t. */
 static dist_status split_to_logical_devices(dist_replica *replica, dist_value *value, const long long *numbers,
@@ -1728,14 +1717,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_656ba16f52f6032d(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_377dbe7983f549bf(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_656ba16f52f6032d(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_377dbe7983f549bf(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_656ba16f52f6032d(int, long long token, long long replica, intgo id, intgo num_replicas);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_377dbe7983f549bf(int, long long token, long long replica, intgo id, intgo num_replicas);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id,int32_t num_replicas) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1748,12 +1737,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica,int32_t id
   swig_replica = (int64_t)replica; 
   swig_id = (int32_t)id; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_id, swig_num_replicas);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_656ba16f52f6032d(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_377dbe7983f549bf(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1766,12 +1755,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_656ba16f52f6032d(int, long long token, long long strategy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_377dbe7983f549bf(int, long long token, long long strategy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1784,12 +1773,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_656ba16f52f6032d(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_377dbe7983f549bf(go_val, swig_token, swig_strategy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_cdist_656ba16f52f6032d(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_cdist_377dbe7983f549bf(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1808,12 +1797,12 @@ int64_t SwigDirector_Callbacks::update(int64_t token,int32_t replica,char const 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_656ba16f52f6032d(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_377dbe7983f549bf(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1822,12 +1811,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_656ba16f52f6032d(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_377dbe7983f549bf(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_656ba16f52f6032d(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_377dbe7983f549bf(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1842,12 +1831,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_656ba16f52f6032d(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_377dbe7983f549bf(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_656ba16f52f6032d(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_377dbe7983f549bf(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1860,12 +1849,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_656ba16f52f6032d(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_377dbe7983f549bf(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_656ba16f52f6032d(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_377dbe7983f549bf(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1876,12 +1865,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_656ba16f52f6032d(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_377dbe7983f549bf(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_656ba16f52f6032d(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_377dbe7983f549bf(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1892,24 +1881,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_656ba16f52f6032d(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_377dbe7983f549bf(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_656ba16f52f6032d(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_377dbe7983f549bf(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_656ba16f52f6032d(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_method_cdist_377dbe7983f549bf(int, long long token, _gostring_ name, long long cancel, long long timeout_ns, long long args);
 int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t cancel,int64_t timeout_ns,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1926,12 +1915,12 @@ int64_t SwigDirector_Callbacks::method(int64_t token,char const *name,int64_t ca
   swig_cancel = (int64_t)cancel; 
   swig_timeout_ns = (int64_t)timeout_ns; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_method_cdist_656ba16f52f6032d(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
+  result = Swig_DirectorCallbacks_callback_method_cdist_377dbe7983f549bf(go_val, swig_token, swig_name, swig_cancel, swig_timeout_ns, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_656ba16f52f6032d(int, long long token, long long closure, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_closure_cdist_377dbe7983f549bf(int, long long token, long long closure, long long args);
 int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1942,12 +1931,12 @@ int64_t SwigDirector_Callbacks::closure(int64_t token,int64_t closure,int64_t ar
   swig_token = (int64_t)token; 
   swig_closure = (int64_t)closure; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_closure_cdist_656ba16f52f6032d(go_val, swig_token, swig_closure, swig_args);
+  result = Swig_DirectorCallbacks_callback_closure_cdist_377dbe7983f549bf(go_val, swig_token, swig_closure, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_656ba16f52f6032d(int, long long token, long long replica);
+extern "C" long long Swig_DirectorCallbacks_callback_create_state_cdist_377dbe7983f549bf(int, long long token, long long replica);
 int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1956,22 +1945,22 @@ int64_t SwigDirector_Callbacks::create_state(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_create_state_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_create_state_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_656ba16f52f6032d(int, long long token, long long state);
+extern "C" void Swig_DirectorCallbacks_callback_destroy_state_cdist_377dbe7983f549bf(int, long long token, long long state);
 void SwigDirector_Callbacks::destroy_state(int64_t token,int64_t state) {
   long long swig_token;
   long long swig_state;
   
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
-  Swig_DirectorCallbacks_callback_destroy_state_cdist_656ba16f52f6032d(go_val, swig_token, swig_state);
+  Swig_DirectorCallbacks_callback_destroy_state_cdist_377dbe7983f549bf(go_val, swig_token, swig_state);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_656ba16f52f6032d(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_warm_up_cdist_377dbe7983f549bf(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1980,12 +1969,12 @@ int32_t SwigDirector_Callbacks::warm_up(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_warm_up_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_warm_up_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_656ba16f52f6032d(int, long long token, long long replica, long long batch);
+extern "C" intgo Swig_DirectorCallbacks_callback_step_cdist_377dbe7983f549bf(int, long long token, long long replica, long long batch);
 int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1996,12 +1985,12 @@ int32_t SwigDirector_Callbacks::step(int64_t token,int64_t replica,int64_t batch
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_step_cdist_656ba16f52f6032d(go_val, swig_token, swig_replica, swig_batch);
+  result = Swig_DirectorCallbacks_callback_step_cdist_377dbe7983f549bf(go_val, swig_token, swig_replica, swig_batch);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_656ba16f52f6032d(int, long long token, long long variables, long long n, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_variables_cdist_377dbe7983f549bf(int, long long token, long long variables, long long n, long long args);
 int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables,int64_t n,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2014,12 +2003,12 @@ int32_t SwigDirector_Callbacks::update_variables(int64_t token,int64_t variables
   swig_variables = (int64_t)variables; 
   swig_n = (int64_t)n; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_variables_cdist_656ba16f52f6032d(go_val, swig_token, swig_variables, swig_n, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_variables_cdist_377dbe7983f549bf(go_val, swig_token, swig_variables, swig_n, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_656ba16f52f6032d(int, long long token, long long spec, long long partitions);
+extern "C" intgo Swig_DirectorCallbacks_callback_partition_cdist_377dbe7983f549bf(int, long long token, long long spec, long long partitions);
 int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t partitions) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2030,12 +2019,12 @@ int32_t SwigDirector_Callbacks::partition(int64_t token,int64_t spec,int64_t par
   swig_token = (int64_t)token; 
   swig_spec = (int64_t)spec; 
   swig_partitions = (int64_t)partitions; 
-  result = Swig_DirectorCallbacks_callback_partition_cdist_656ba16f52f6032d(go_val, swig_token, swig_spec, swig_partitions);
+  result = Swig_DirectorCallbacks_callback_partition_cdist_377dbe7983f549bf(go_val, swig_token, swig_spec, swig_partitions);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_656ba16f52f6032d(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_377dbe7983f549bf(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -2044,10 +2033,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_656ba16f52f6032d(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_377dbe7983f549bf(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_656ba16f52f6032d(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_377dbe7983f549bf(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -2060,10 +2049,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_656ba16f52f6032d(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_377dbe7983f549bf(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_656ba16f52f6032d(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_377dbe7983f549bf(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -2084,10 +2073,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_656ba16f52f6032d(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_377dbe7983f549bf(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_656ba16f52f6032d(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_377dbe7983f549bf(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2102,12 +2091,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_656ba16f52f6032d(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_377dbe7983f549bf(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_656ba16f52f6032d(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_377dbe7983f549bf(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2120,12 +2109,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_656ba16f52f6032d(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_377dbe7983f549bf(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_656ba16f52f6032d(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_377dbe7983f549bf(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2140,12 +2129,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_656ba16f52f6032d(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_377dbe7983f549bf(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_656ba16f52f6032d(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_377dbe7983f549bf(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -2156,10 +2145,10 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_656ba16f52f6032d(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_377dbe7983f549bf(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_656ba16f52f6032d(int, long long token, long long task, long long task_data);
+extern "C" intgo Swig_DirectorCallbacks_callback_execute_cdist_377dbe7983f549bf(int, long long token, long long task, long long task_data);
 int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_data) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2170,17 +2159,17 @@ int32_t SwigDirector_Callbacks::execute(int64_t token,int64_t task,int64_t task_
   swig_token = (int64_t)token; 
   swig_task = (int64_t)task; 
   swig_task_data = (int64_t)task_data; 
-  result = Swig_DirectorCallbacks_callback_execute_cdist_656ba16f52f6032d(go_val, swig_token, swig_task, swig_task_data);
+  result = Swig_DirectorCallbacks_callback_execute_cdist_377dbe7983f549bf(go_val, swig_token, swig_task, swig_task_data);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_656ba16f52f6032d(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_377dbe7983f549bf(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_656ba16f52f6032d(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_377dbe7983f549bf(go_val, swig_token);
 }
 
 SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
@@ -2188,14 +2177,14 @@ SwigDirector_ResolverCallbacks::SwigDirector_ResolverCallbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_656ba16f52f6032d(intgo);
+extern "C" void Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf(intgo);
 SwigDirector_ResolverCallbacks::~SwigDirector_ResolverCallbacks()
 {
-  Swiggo_DeleteDirector_ResolverCallbacks_cdist_656ba16f52f6032d(go_val);
+  Swiggo_DeleteDirector_ResolverCallbacks_cdist_377dbe7983f549bf(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_656ba16f52f6032d(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
+extern "C" intgo Swig_DirectorResolverCallbacks_callback_answer_cdist_377dbe7983f549bf(int, long long token, intgo question, _gostring_ asked_type, intgo task_id, _gostring_ asked_layer, ResolverAnswer *answer);
 int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,char const *asked_type,int32_t task_id,char const *asked_layer,ResolverAnswer *answer) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -2216,7 +2205,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
   swig_asked_layer = Swig_AllocateString((char*)asked_layer, asked_layer ? strlen((char*)asked_layer) : 0);
   
   *(ResolverAnswer **)&swig_answer = (ResolverAnswer *)answer; 
-  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_656ba16f52f6032d(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
+  result = Swig_DirectorResolverCallbacks_callback_answer_cdist_377dbe7983f549bf(go_val, swig_token, swig_question, swig_asked_type, swig_task_id, swig_asked_layer, swig_answer);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -2225,7 +2214,7 @@ int32_t SwigDirector_ResolverCallbacks::answer(int64_t token,int32_t question,ch
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_656ba16f52f6032d(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_377dbe7983f549bf(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2235,7 +2224,7 @@ void _wrap_Swig_free_cdist_656ba16f52f6032d(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_656ba16f52f6032d(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2248,7 +2237,7 @@ void *_wrap_Swig_malloc_cdist_656ba16f52f6032d(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_OK_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2260,7 +2249,7 @@ intgo _wrap_DIST_OK_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_CANCELLED_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2272,7 +2261,7 @@ intgo _wrap_DIST_CANCELLED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_UNKNOWN_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2284,7 +2273,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2296,7 +2285,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2308,7 +2297,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_NOT_FOUND_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2320,7 +2309,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2332,7 +2321,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2344,7 +2333,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2356,7 +2345,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2368,7 +2357,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ABORTED_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2380,7 +2369,7 @@ intgo _wrap_DIST_ABORTED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2392,7 +2381,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2404,7 +2393,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_INTERNAL_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2416,7 +2405,7 @@ intgo _wrap_DIST_INTERNAL_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2428,7 +2417,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_DATA_LOSS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -2440,7 +2429,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_F16_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2452,7 +2441,7 @@ intgo _wrap_DIST_F16_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_BF16_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2464,7 +2453,7 @@ intgo _wrap_DIST_BF16_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_F32_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2476,7 +2465,7 @@ intgo _wrap_DIST_F32_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_F64_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2488,7 +2477,7 @@ intgo _wrap_DIST_F64_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_I8_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2500,7 +2489,7 @@ intgo _wrap_DIST_I8_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_U8_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2512,7 +2501,7 @@ intgo _wrap_DIST_U8_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_I16_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2524,7 +2513,7 @@ intgo _wrap_DIST_I16_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_U16_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2536,7 +2525,7 @@ intgo _wrap_DIST_U16_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_I32_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2548,7 +2537,7 @@ intgo _wrap_DIST_I32_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_U32_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2560,7 +2549,7 @@ intgo _wrap_DIST_U32_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_I64_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2572,7 +2561,7 @@ intgo _wrap_DIST_I64_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_U64_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2584,7 +2573,7 @@ intgo _wrap_DIST_U64_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COMPLEX64_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2596,7 +2585,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_BOOL_cdist_377dbe7983f549bf() {
   dist_dtype result;
   intgo _swig_go_result;
   
@@ -2608,7 +2597,7 @@ intgo _wrap_DIST_BOOL_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_377dbe7983f549bf() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2620,7 +2609,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_377dbe7983f549bf() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2632,7 +2621,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_377dbe7983f549bf() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2644,7 +2633,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_377dbe7983f549bf() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2656,7 +2645,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_377dbe7983f549bf() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2668,7 +2657,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REDUCE_USER_cdist_377dbe7983f549bf() {
   dist_reduce_op result;
   intgo _swig_go_result;
   
@@ -2680,7 +2669,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2692,7 +2681,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2704,7 +2693,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2716,7 +2705,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2728,7 +2717,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2740,7 +2729,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2752,7 +2741,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2764,7 +2753,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2776,7 +2765,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2788,7 +2777,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2800,7 +2789,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2812,7 +2801,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2824,7 +2813,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2836,7 +2825,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2848,7 +2837,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2860,7 +2849,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2872,7 +2861,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_377dbe7983f549bf() {
   dist_collective result;
   intgo _swig_go_result;
   
@@ -2884,7 +2873,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_377dbe7983f549bf() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2896,7 +2885,7 @@ intgo _wrap_DIST_NUMERICS_DEFAULT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_377dbe7983f549bf() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2908,7 +2897,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_377dbe7983f549bf() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2920,7 +2909,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_TREE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_NUMERICS_TREE_cdist_377dbe7983f549bf() {
   dist_numerics result;
   intgo _swig_go_result;
   
@@ -2932,7 +2921,7 @@ intgo _wrap_DIST_NUMERICS_TREE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_377dbe7983f549bf() {
   dist_scan_kind result;
   intgo _swig_go_result;
   
@@ -2944,7 +2933,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_377dbe7983f549bf() {
   dist_scan_kind result;
   intgo _swig_go_result;
   
@@ -2956,7 +2945,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_377dbe7983f549bf() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -2968,7 +2957,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_377dbe7983f549bf() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -2980,7 +2969,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_377dbe7983f549bf() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -2992,7 +2981,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_377dbe7983f549bf() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3004,7 +2993,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_377dbe7983f549bf() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3016,7 +3005,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_377dbe7983f549bf() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3028,7 +3017,7 @@ intgo _wrap_DIST_STRATEGY_MULTI_WORKER_MIRRORED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_377dbe7983f549bf() {
   dist_strategy_kind result;
   intgo _swig_go_result;
   
@@ -3040,7 +3029,7 @@ intgo _wrap_DIST_STRATEGY_PARAMETER_SERVER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_377dbe7983f549bf() {
   dist_threads result;
   intgo _swig_go_result;
   
@@ -3052,7 +3041,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_377dbe7983f549bf() {
   dist_threads result;
   intgo _swig_go_result;
   
@@ -3064,7 +3053,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_THREADS_HOST_cdist_377dbe7983f549bf() {
   dist_threads result;
   intgo _swig_go_result;
   
@@ -3076,7 +3065,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_AUTO_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_TRANSPORT_AUTO_cdist_377dbe7983f549bf() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3088,7 +3077,7 @@ intgo _wrap_DIST_TRANSPORT_AUTO_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_NONE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_TRANSPORT_NONE_cdist_377dbe7983f549bf() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3100,7 +3089,7 @@ intgo _wrap_DIST_TRANSPORT_NONE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GRPC_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_TRANSPORT_GRPC_cdist_377dbe7983f549bf() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3112,7 +3101,7 @@ intgo _wrap_DIST_TRANSPORT_GRPC_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_TRANSPORT_GLOO_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_TRANSPORT_GLOO_cdist_377dbe7983f549bf() {
   dist_transport result;
   intgo _swig_go_result;
   
@@ -3124,7 +3113,7 @@ intgo _wrap_DIST_TRANSPORT_GLOO_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REFORM_EXPLICIT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REFORM_EXPLICIT_cdist_377dbe7983f549bf() {
   dist_reform result;
   intgo _swig_go_result;
   
@@ -3136,7 +3125,7 @@ intgo _wrap_DIST_REFORM_EXPLICIT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_377dbe7983f549bf() {
   dist_reform result;
   intgo _swig_go_result;
   
@@ -3148,7 +3137,7 @@ intgo _wrap_DIST_REFORM_AT_NEXT_RUN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_377dbe7983f549bf() {
   dist_placement result;
   intgo _swig_go_result;
   
@@ -3160,7 +3149,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_377dbe7983f549bf() {
   dist_placement result;
   intgo _swig_go_result;
   
@@ -3172,7 +3161,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3184,7 +3173,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3196,7 +3185,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3208,7 +3197,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_LIST_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3220,7 +3209,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_DICT_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3232,7 +3221,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3244,7 +3233,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_NONE_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3256,7 +3245,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3268,7 +3257,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3280,7 +3269,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3292,7 +3281,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3304,7 +3293,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3316,7 +3305,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3328,7 +3317,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_377dbe7983f549bf() {
   dist_value_kind result;
   intgo _swig_go_result;
   
@@ -3340,7 +3329,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_377dbe7983f549bf() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3352,7 +3341,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_377dbe7983f549bf() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3364,7 +3353,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_377dbe7983f549bf() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3376,7 +3365,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_377dbe7983f549bf() {
   dist_synchronization result;
   intgo _swig_go_result;
   
@@ -3388,7 +3377,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_377dbe7983f549bf() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3400,7 +3389,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_377dbe7983f549bf() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3412,7 +3401,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_377dbe7983f549bf() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3424,7 +3413,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_377dbe7983f549bf() {
   dist_aggregation result;
   intgo _swig_go_result;
   
@@ -3436,7 +3425,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ASSIGN_cdist_377dbe7983f549bf() {
   dist_assign_op result;
   intgo _swig_go_result;
   
@@ -3448,7 +3437,7 @@ intgo _wrap_DIST_ASSIGN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_377dbe7983f549bf() {
   dist_assign_op result;
   intgo _swig_go_result;
   
@@ -3460,7 +3449,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_377dbe7983f549bf() {
   dist_assign_op result;
   intgo _swig_go_result;
   
@@ -3472,7 +3461,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_377dbe7983f549bf() {
   dist_input_mode result;
   intgo _swig_go_result;
   
@@ -3484,7 +3473,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_377dbe7983f549bf() {
   dist_input_mode result;
   intgo _swig_go_result;
   
@@ -3496,7 +3485,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_377dbe7983f549bf() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3508,7 +3497,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SHARD_FILE_cdist_377dbe7983f549bf() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3520,7 +3509,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SHARD_DATA_cdist_377dbe7983f549bf() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3532,7 +3521,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SHARD_HINT_cdist_377dbe7983f549bf() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3544,7 +3533,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SHARD_OFF_cdist_377dbe7983f549bf() {
   dist_shard_policy result;
   intgo _swig_go_result;
   
@@ -3556,7 +3545,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_377dbe7983f549bf() {
   dist_device_order result;
   intgo _swig_go_result;
   
@@ -3568,7 +3557,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_377dbe7983f549bf() {
   dist_device_order result;
   intgo _swig_go_result;
   
@@ -3580,7 +3569,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_377dbe7983f549bf() {
   dist_device_order result;
   intgo _swig_go_result;
   
@@ -3592,7 +3581,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_NO_TIMEOUT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_NO_TIMEOUT_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -3604,7 +3593,7 @@ intgo _wrap_DIST_NO_TIMEOUT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_NDIM_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -3616,7 +3605,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -3628,7 +3617,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -3640,7 +3629,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_LOG_ERROR_cdist_377dbe7983f549bf() {
   dist_log_level result;
   intgo _swig_go_result;
   
@@ -3652,7 +3641,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_LOG_WARNING_cdist_377dbe7983f549bf() {
   dist_log_level result;
   intgo _swig_go_result;
   
@@ -3664,7 +3653,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_LOG_INFO_cdist_377dbe7983f549bf() {
   dist_log_level result;
   intgo _swig_go_result;
   
@@ -3676,7 +3665,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3688,7 +3677,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3700,7 +3689,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3712,7 +3701,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3724,7 +3713,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3736,7 +3725,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3748,7 +3737,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3760,7 +3749,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_377dbe7983f549bf() {
   dist_scatter_op result;
   intgo _swig_go_result;
   
@@ -3772,7 +3761,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_377dbe7983f549bf() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3784,7 +3773,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_377dbe7983f549bf() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3796,7 +3785,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_377dbe7983f549bf() {
   dist_cross_device_kind result;
   intgo _swig_go_result;
   
@@ -3808,7 +3797,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_METRIC_SUM_cdist_377dbe7983f549bf() {
   dist_metric_kind result;
   intgo _swig_go_result;
   
@@ -3820,7 +3809,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_377dbe7983f549bf() {
   dist_metric_kind result;
   intgo _swig_go_result;
   
@@ -3832,7 +3821,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_377dbe7983f549bf() {
   dist_metric_kind result;
   intgo _swig_go_result;
   
@@ -3844,7 +3833,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_APPLY_SGD_cdist_377dbe7983f549bf() {
   dist_apply_kind result;
   intgo _swig_go_result;
   
@@ -3856,7 +3845,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_377dbe7983f549bf() {
   dist_apply_kind result;
   intgo _swig_go_result;
   
@@ -3868,7 +3857,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_377dbe7983f549bf() {
   dist_partition_kind result;
   intgo _swig_go_result;
   
@@ -3880,7 +3869,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_377dbe7983f549bf() {
   dist_partition_kind result;
   intgo _swig_go_result;
   
@@ -3892,7 +3881,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_377dbe7983f549bf() {
   dist_partition_kind result;
   intgo _swig_go_result;
   
@@ -3904,7 +3893,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_377dbe7983f549bf() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -3916,7 +3905,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_377dbe7983f549bf() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -3928,7 +3917,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_377dbe7983f549bf() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -3940,7 +3929,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_377dbe7983f549bf() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -3952,7 +3941,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_EDGE_NONE_cdist_377dbe7983f549bf() {
   dist_edge result;
   intgo _swig_go_result;
   
@@ -3964,7 +3953,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3976,7 +3965,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -3988,7 +3977,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4000,7 +3989,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4012,7 +4001,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4024,7 +4013,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4036,7 +4025,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4048,7 +4037,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4060,7 +4049,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4072,7 +4061,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_377dbe7983f549bf() {
   dist_enum_domain result;
   intgo _swig_go_result;
   
@@ -4084,7 +4073,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_TASK_UNSET_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_TASK_UNSET_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4096,7 +4085,7 @@ intgo _wrap_DIST_TASK_UNSET_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4108,7 +4097,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TEXT_BYTES_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4120,7 +4109,7 @@ intgo _wrap_DIST_MAX_CLUSTER_DEPTH_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4132,7 +4121,7 @@ intgo _wrap_DIST_MAX_CLUSTER_JOBS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4144,7 +4133,7 @@ intgo _wrap_DIST_MAX_CLUSTER_TASKS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4156,7 +4145,7 @@ intgo _wrap_DIST_MAX_CLUSTER_MEMBERS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4168,7 +4157,7 @@ intgo _wrap_DIST_MAX_JOB_NAME_BYTES_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4180,7 +4169,7 @@ intgo _wrap_DIST_MAX_ADDRESS_BYTES_cdist_656ba16f52f6032d() {
 }
 
 
-_gostring_ _wrap_told_cdist_656ba16f52f6032d(intgo _swig_go_0) {
+_gostring_ _wrap_told_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   int32_t arg1 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4201,7 +4190,7 @@ _gostring_ _wrap_told_cdist_656ba16f52f6032d(intgo _swig_go_0) {
 }
 
 
-long long _wrap_memory_counter_cdist_656ba16f52f6032d() {
+long long _wrap_memory_counter_cdist_377dbe7983f549bf() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4212,7 +4201,7 @@ long long _wrap_memory_counter_cdist_656ba16f52f6032d() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_656ba16f52f6032d(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -4225,7 +4214,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_656ba16f52f6032d(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_377dbe7983f549bf(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4235,7 +4224,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_377dbe7983f549bf(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4245,7 +4234,7 @@ void _wrap_delete_Callbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+intgo _wrap_Callbacks_replica_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4266,7 +4255,7 @@ intgo _wrap_Callbacks_replica_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4287,7 +4276,7 @@ long long _wrap_Callbacks_values_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_merge_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4308,7 +4297,7 @@ long long _wrap_Callbacks_merge_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_update_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4338,7 +4327,7 @@ long long _wrap_Callbacks_update_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_source_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4355,7 +4344,7 @@ long long _wrap_Callbacks_source_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4381,7 +4370,7 @@ long long _wrap_Callbacks_file_source_cdist_656ba16f52f6032d(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4402,7 +4391,7 @@ long long _wrap_Callbacks_dataset_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4421,7 +4410,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_656ba16f52f6032d(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4440,7 +4429,7 @@ long long _wrap_Callbacks_value_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4455,7 +4444,7 @@ long long _wrap_Callbacks_initial_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_method_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+long long _wrap_Callbacks_method_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -4483,7 +4472,7 @@ long long _wrap_Callbacks_method_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_closure_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_closure_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4502,7 +4491,7 @@ long long _wrap_Callbacks_closure_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_create_state_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_create_state_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4519,7 +4508,7 @@ long long _wrap_Callbacks_create_state_cdist_656ba16f52f6032d(Callbacks *_swig_g
 }
 
 
-void _wrap_Callbacks_destroy_state_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_Callbacks_destroy_state_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4533,7 +4522,7 @@ void _wrap_Callbacks_destroy_state_cdist_656ba16f52f6032d(Callbacks *_swig_go_0,
 }
 
 
-intgo _wrap_Callbacks_warm_up_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_warm_up_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4550,7 +4539,7 @@ intgo _wrap_Callbacks_warm_up_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long
 }
 
 
-intgo _wrap_Callbacks_step_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_step_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4569,7 +4558,7 @@ intgo _wrap_Callbacks_step_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_update_variables_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_update_variables_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4590,7 +4579,7 @@ intgo _wrap_Callbacks_update_variables_cdist_656ba16f52f6032d(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_partition_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_partition_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4609,7 +4598,7 @@ intgo _wrap_Callbacks_partition_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, lo
 }
 
 
-void _wrap_Callbacks_loop_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4625,7 +4614,7 @@ void _wrap_Callbacks_loop_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4645,7 +4634,7 @@ void _wrap_Callbacks_reduce_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4673,7 +4662,7 @@ void _wrap_Callbacks_apply_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4696,7 +4685,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_656ba16f52f6032d(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4717,7 +4706,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_656ba16f52f6032d(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4740,7 +4729,7 @@ intgo _wrap_Callbacks_gather_components_cdist_656ba16f52f6032d(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4761,7 +4750,7 @@ void _wrap_Callbacks_log_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long
 }
 
 
-intgo _wrap_Callbacks_execute_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_execute_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4780,7 +4769,7 @@ intgo _wrap_Callbacks_execute_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long
 }
 
 
-void _wrap_Callbacks_release_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_377dbe7983f549bf(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -4792,7 +4781,7 @@ void _wrap_Callbacks_release_cdist_656ba16f52f6032d(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_377dbe7983f549bf(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -4802,7 +4791,7 @@ void _wrap_set_callbacks_cdist_656ba16f52f6032d(Callbacks *_swig_go_0) {
 }
 
 
-void _wrap_run_task_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+void _wrap_run_task_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   int64_t arg1 ;
   int64_t arg2 ;
   
@@ -4814,7 +4803,7 @@ void _wrap_run_task_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig
 }
 
 
-void _wrap_ClusterJobs_add_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+void _wrap_ClusterJobs_add_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -4844,7 +4833,7 @@ void _wrap_ClusterJobs_add_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0, _gost
 }
 
 
-long long _wrap_ClusterJobs_size_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_size_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -4857,7 +4846,7 @@ long long _wrap_ClusterJobs_size_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0)
 }
 
 
-long long _wrap_ClusterJobs_get_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) {
+long long _wrap_ClusterJobs_get_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   dist_cluster_job *result = 0 ;
   long long _swig_go_result;
@@ -4870,7 +4859,7 @@ long long _wrap_ClusterJobs_get_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) 
 }
 
 
-ClusterJobs *_wrap_new_ClusterJobs_cdist_656ba16f52f6032d() {
+ClusterJobs *_wrap_new_ClusterJobs_cdist_377dbe7983f549bf() {
   ClusterJobs *result = 0 ;
   ClusterJobs *_swig_go_result;
   
@@ -4881,7 +4870,7 @@ ClusterJobs *_wrap_new_ClusterJobs_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_ClusterJobs_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) {
+void _wrap_delete_ClusterJobs_cdist_377dbe7983f549bf(ClusterJobs *_swig_go_0) {
   ClusterJobs *arg1 = (ClusterJobs *) 0 ;
   
   arg1 = *(ClusterJobs **)&_swig_go_0; 
@@ -4891,7 +4880,7 @@ void _wrap_delete_ClusterJobs_cdist_656ba16f52f6032d(ClusterJobs *_swig_go_0) {
 }
 
 
-intgo _wrap_ResolverAnswer_has_task_type_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_task_type_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4904,7 +4893,7 @@ intgo _wrap_ResolverAnswer_has_task_type_cdist_656ba16f52f6032d(ResolverAnswer *
 }
 
 
-intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0) {
+intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4917,7 +4906,7 @@ intgo _wrap_ResolverAnswer_has_rpc_layer_cdist_656ba16f52f6032d(ResolverAnswer *
 }
 
 
-void _wrap_ResolverAnswer_set_text_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_ResolverAnswer_set_text_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0, _gostring_ _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4934,7 +4923,7 @@ void _wrap_ResolverAnswer_set_text_cdist_656ba16f52f6032d(ResolverAnswer *_swig_
 }
 
 
-void _wrap_ResolverAnswer_set_number_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
+void _wrap_ResolverAnswer_set_number_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0, intgo _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   int32_t arg2 ;
   
@@ -4946,7 +4935,7 @@ void _wrap_ResolverAnswer_set_number_cdist_656ba16f52f6032d(ResolverAnswer *_swi
 }
 
 
-void _wrap_ResolverAnswer_set_spec_cdist_656ba16f52f6032d(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
+void _wrap_ResolverAnswer_set_spec_cdist_377dbe7983f549bf(ResolverAnswer *_swig_go_0, long long _swig_go_1) {
   ResolverAnswer *arg1 = (ResolverAnswer *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   
@@ -4958,7 +4947,7 @@ void _wrap_ResolverAnswer_set_spec_cdist_656ba16f52f6032d(ResolverAnswer *_swig_
 }
 
 
-intgo _wrap_RESOLVER_SPEC_cdist_656ba16f52f6032d() {
+intgo _wrap_RESOLVER_SPEC_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4970,7 +4959,7 @@ intgo _wrap_RESOLVER_SPEC_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_TYPE_cdist_656ba16f52f6032d() {
+intgo _wrap_RESOLVER_TASK_TYPE_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4982,7 +4971,7 @@ intgo _wrap_RESOLVER_TASK_TYPE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_RESOLVER_TASK_ID_cdist_656ba16f52f6032d() {
+intgo _wrap_RESOLVER_TASK_ID_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -4994,7 +4983,7 @@ intgo _wrap_RESOLVER_TASK_ID_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_RESOLVER_RPC_LAYER_cdist_656ba16f52f6032d() {
+intgo _wrap_RESOLVER_RPC_LAYER_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -5006,7 +4995,7 @@ intgo _wrap_RESOLVER_RPC_LAYER_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_RESOLVER_ENVIRONMENT_cdist_656ba16f52f6032d() {
+intgo _wrap_RESOLVER_ENVIRONMENT_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -5018,7 +5007,7 @@ intgo _wrap_RESOLVER_ENVIRONMENT_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_RESOLVER_ADDRESS_cdist_656ba16f52f6032d() {
+intgo _wrap_RESOLVER_ADDRESS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -5030,7 +5019,7 @@ intgo _wrap_RESOLVER_ADDRESS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_656ba16f52f6032d() {
+intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -5042,7 +5031,7 @@ intgo _wrap_RESOLVER_NUM_ACCELERATORS_cdist_656ba16f52f6032d() {
 }
 
 
-ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_656ba16f52f6032d(intgo _swig_go_0) {
+ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   int arg1 ;
   ResolverCallbacks *result = 0 ;
   ResolverCallbacks *_swig_go_result;
@@ -5055,7 +5044,7 @@ ResolverCallbacks *_wrap__swig_NewDirectorResolverCallbacksResolverCallbacks_cdi
 }
 
 
-void _wrap_DeleteDirectorResolverCallbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0) {
+void _wrap_DeleteDirectorResolverCallbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5065,7 +5054,7 @@ void _wrap_DeleteDirectorResolverCallbacks_cdist_656ba16f52f6032d(ResolverCallba
 }
 
 
-void _wrap_delete_ResolverCallbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0) {
+void _wrap_delete_ResolverCallbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5075,7 +5064,7 @@ void _wrap_delete_ResolverCallbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_s
 }
 
 
-intgo _wrap_ResolverCallbacks_answer_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
+intgo _wrap_ResolverCallbacks_answer_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, ResolverAnswer *_swig_go_6) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -5110,7 +5099,7 @@ intgo _wrap_ResolverCallbacks_answer_cdist_656ba16f52f6032d(ResolverCallbacks *_
 }
 
 
-void _wrap_set_resolver_callbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_swig_go_0) {
+void _wrap_set_resolver_callbacks_cdist_377dbe7983f549bf(ResolverCallbacks *_swig_go_0) {
   ResolverCallbacks *arg1 = (ResolverCallbacks *) 0 ;
   
   arg1 = *(ResolverCallbacks **)&_swig_go_0; 
@@ -5120,7 +5109,7 @@ void _wrap_set_resolver_callbacks_cdist_656ba16f52f6032d(ResolverCallbacks *_swi
 }
 
 
-_gostring_ _wrap_cluster_resolver_create_host_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_cluster_resolver_create_host_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   int64_t arg1 ;
   int32_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -5147,7 +5136,7 @@ _gostring_ _wrap_cluster_resolver_create_host_cdist_656ba16f52f6032d(long long _
 }
 
 
-_gostring_ _wrap_partitions_fixed_shards_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_partitions_fixed_shards_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5176,7 +5165,7 @@ _gostring_ _wrap_partitions_fixed_shards_cdist_656ba16f52f6032d(_goslice_ _swig_
 }
 
 
-_gostring_ _wrap_partitions_min_size_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_min_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5209,7 +5198,7 @@ _gostring_ _wrap_partitions_min_size_cdist_656ba16f52f6032d(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_partitions_max_size_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_partitions_max_size_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   int32_t arg3 ;
@@ -5242,7 +5231,7 @@ _gostring_ _wrap_partitions_max_size_cdist_656ba16f52f6032d(_goslice_ _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_from_json_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_from_json_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, long long *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_cluster_spec_options *arg2 = (dist_cluster_spec_options *) 0 ;
   dist_cluster_spec **arg3 = (dist_cluster_spec **) 0 ;
@@ -5272,7 +5261,7 @@ _gostring_ _wrap_dist_cluster_spec_from_json_cdist_656ba16f52f6032d(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_create_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_create_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_job *arg1 = (dist_cluster_job *) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5299,7 +5288,7 @@ _gostring_ _wrap_dist_cluster_spec_create_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_union_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_union_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec **arg1 = (dist_cluster_spec **) 0 ;
   size_t arg2 ;
   dist_cluster_spec_options *arg3 = (dist_cluster_spec_options *) 0 ;
@@ -5326,7 +5315,7 @@ _gostring_ _wrap_dist_cluster_spec_union_cdist_656ba16f52f6032d(_goslice_ _swig_
 }
 
 
-void _wrap_dist_cluster_spec_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_cluster_spec_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   
   arg1 = (dist_cluster_spec *)dist_swig::pointer(_swig_go_0); 
@@ -5336,7 +5325,7 @@ void _wrap_dist_cluster_spec_destroy_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-long long _wrap_dist_cluster_spec_num_jobs_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_cluster_spec_num_jobs_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5349,7 +5338,7 @@ long long _wrap_dist_cluster_spec_num_jobs_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_job_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cluster_spec_job_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -5364,7 +5353,7 @@ _gostring_ _wrap_dist_cluster_spec_job_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5394,7 +5383,7 @@ _gostring_ _wrap_dist_cluster_spec_num_tasks_cdist_656ba16f52f6032d(long long _s
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cluster_spec_task_indices_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5428,7 +5417,7 @@ _gostring_ _wrap_dist_cluster_spec_task_indices_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_task_address_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_cluster_spec_task_address_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5467,7 +5456,7 @@ _gostring_ _wrap_dist_cluster_spec_task_address_cdist_656ba16f52f6032d(long long
 }
 
 
-intgo _wrap_dist_cluster_spec_is_equal_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+intgo _wrap_dist_cluster_spec_is_equal_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_spec *arg2 = (dist_cluster_spec *) 0 ;
   int32_t result;
@@ -5482,7 +5471,7 @@ intgo _wrap_dist_cluster_spec_is_equal_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_spec_json_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_cluster_spec_json_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5495,7 +5484,7 @@ _gostring_ _wrap_dist_cluster_spec_json_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cluster_validate_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_dist_cluster_validate_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5525,7 +5514,7 @@ _gostring_ _wrap_dist_cluster_validate_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_is_chief_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_is_chief_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5557,7 +5546,7 @@ _gostring_ _wrap_dist_cluster_is_chief_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_cluster_collective_leader_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_cluster_collective_leader_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5592,7 +5581,7 @@ _gostring_ _wrap_dist_cluster_collective_leader_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_cluster_coordination_leader_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_coordination_leader_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -5618,7 +5607,7 @@ _gostring_ _wrap_dist_cluster_coordination_leader_cdist_656ba16f52f6032d(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_worker_count_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_worker_count_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -5648,7 +5637,7 @@ _gostring_ _wrap_dist_cluster_worker_count_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_id_in_cluster_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5680,7 +5669,7 @@ _gostring_ _wrap_dist_cluster_id_in_cluster_cdist_656ba16f52f6032d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5712,7 +5701,7 @@ _gostring_ _wrap_dist_cluster_should_save_checkpoint_cdist_656ba16f52f6032d(long
 }
 
 
-_gostring_ _wrap_dist_cluster_should_save_summary_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_save_summary_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5744,7 +5733,7 @@ _gostring_ _wrap_dist_cluster_should_save_summary_cdist_656ba16f52f6032d(long lo
 }
 
 
-_gostring_ _wrap_dist_cluster_should_evaluate_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_should_evaluate_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5776,7 +5765,7 @@ _gostring_ _wrap_dist_cluster_should_evaluate_cdist_656ba16f52f6032d(long long _
 }
 
 
-void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5788,7 +5777,7 @@ void _wrap_dist_cluster_resolver_options_has_task_id_set_cdist_656ba16f52f6032d(
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5801,7 +5790,7 @@ intgo _wrap_dist_cluster_resolver_options_has_task_id_get_cdist_656ba16f52f6032d
 }
 
 
-void _wrap_dist_cluster_resolver_options_task_id_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_task_id_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5813,7 +5802,7 @@ void _wrap_dist_cluster_resolver_options_task_id_set_cdist_656ba16f52f6032d(dist
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5826,7 +5815,7 @@ intgo _wrap_dist_cluster_resolver_options_task_id_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, intgo _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t arg2 ;
   
@@ -5838,7 +5827,7 @@ void _wrap_dist_cluster_resolver_options_num_accelerators_set_cdist_656ba16f52f6
 }
 
 
-intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
+intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5851,7 +5840,7 @@ intgo _wrap_dist_cluster_resolver_options_num_accelerators_get_cdist_656ba16f52f
 }
 
 
-void _wrap_dist_cluster_resolver_options_environment_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_environment_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5870,7 +5859,7 @@ void _wrap_dist_cluster_resolver_options_environment_set_cdist_656ba16f52f6032d(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5883,7 +5872,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_environment_get_cdist_656ba16f52f
 }
 
 
-void _wrap_dist_cluster_resolver_options_session_address_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_session_address_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5902,7 +5891,7 @@ void _wrap_dist_cluster_resolver_options_session_address_set_cdist_656ba16f52f60
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5915,7 +5904,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_session_address_get_cdist_656ba16
 }
 
 
-void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5934,7 +5923,7 @@ void _wrap_dist_cluster_resolver_options_tf_config_set_cdist_656ba16f52f6032d(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
+_gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5947,7 +5936,7 @@ _gostring_ _wrap_dist_cluster_resolver_options_tf_config_get_cdist_656ba16f52f60
 }
 
 
-dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_656ba16f52f6032d() {
+dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_377dbe7983f549bf() {
   dist_cluster_resolver_options *result = 0 ;
   dist_cluster_resolver_options *_swig_go_result;
   
@@ -5958,7 +5947,7 @@ dist_cluster_resolver_options *_wrap_new_dist_cluster_resolver_options_cdist_656
 }
 
 
-void _wrap_delete_dist_cluster_resolver_options_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0) {
+void _wrap_delete_dist_cluster_resolver_options_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   
   arg1 = *(dist_cluster_resolver_options **)&_swig_go_0; 
@@ -5968,7 +5957,7 @@ void _wrap_delete_dist_cluster_resolver_options_cdist_656ba16f52f6032d(dist_clus
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_task_type_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_task_type_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5985,7 +5974,7 @@ void _wrap_dist_cluster_resolver_options_set_task_type_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6002,7 +5991,7 @@ void _wrap_dist_cluster_resolver_options_set_rpc_layer_cdist_656ba16f52f6032d(di
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_656ba16f52f6032d(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_377dbe7983f549bf(long long _swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6027,7 +6016,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_simple_cdist_656ba16f52f6032d(long
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_656ba16f52f6032d(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_377dbe7983f549bf(dist_cluster_resolver_options *_swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver_options *arg1 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -6050,7 +6039,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_tf_config_cdist_656ba16f52f6032d(d
 }
 
 
-void _wrap_dist_slurm_options_has_rank_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_has_rank_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6062,7 +6051,7 @@ void _wrap_dist_slurm_options_has_rank_set_cdist_656ba16f52f6032d(dist_slurm_opt
 }
 
 
-intgo _wrap_dist_slurm_options_has_rank_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_has_rank_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6075,7 +6064,7 @@ intgo _wrap_dist_slurm_options_has_rank_get_cdist_656ba16f52f6032d(dist_slurm_op
 }
 
 
-void _wrap_dist_slurm_options_rank_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_rank_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6087,7 +6076,7 @@ void _wrap_dist_slurm_options_rank_set_cdist_656ba16f52f6032d(dist_slurm_options
 }
 
 
-intgo _wrap_dist_slurm_options_rank_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_rank_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6100,7 +6089,7 @@ intgo _wrap_dist_slurm_options_rank_get_cdist_656ba16f52f6032d(dist_slurm_option
 }
 
 
-void _wrap_dist_slurm_options_num_tasks_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_num_tasks_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6112,7 +6101,7 @@ void _wrap_dist_slurm_options_num_tasks_set_cdist_656ba16f52f6032d(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_num_tasks_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_num_tasks_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6125,7 +6114,7 @@ intgo _wrap_dist_slurm_options_num_tasks_get_cdist_656ba16f52f6032d(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_host_list_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_host_list_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6144,7 +6133,7 @@ void _wrap_dist_slurm_options_host_list_set_cdist_656ba16f52f6032d(dist_slurm_op
 }
 
 
-_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_host_list_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6157,7 +6146,7 @@ _gostring_ _wrap_dist_slurm_options_host_list_get_cdist_656ba16f52f6032d(dist_sl
 }
 
 
-void _wrap_dist_slurm_options_tasks_per_node_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_per_node_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6176,7 +6165,7 @@ void _wrap_dist_slurm_options_tasks_per_node_set_cdist_656ba16f52f6032d(dist_slu
 }
 
 
-_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+_gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6189,7 +6178,7 @@ _gostring_ _wrap_dist_slurm_options_tasks_per_node_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6201,7 +6190,7 @@ void _wrap_dist_slurm_options_tasks_on_each_host_set_cdist_656ba16f52f6032d(dist
 }
 
 
-intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6214,7 +6203,7 @@ intgo _wrap_dist_slurm_options_tasks_on_each_host_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_slurm_options_port_base_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_port_base_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6226,7 +6215,7 @@ void _wrap_dist_slurm_options_port_base_set_cdist_656ba16f52f6032d(dist_slurm_op
 }
 
 
-intgo _wrap_dist_slurm_options_port_base_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_port_base_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6239,7 +6228,7 @@ intgo _wrap_dist_slurm_options_port_base_get_cdist_656ba16f52f6032d(dist_slurm_o
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_host_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_host_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6251,7 +6240,7 @@ void _wrap_dist_slurm_options_gpus_per_host_set_cdist_656ba16f52f6032d(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6264,7 +6253,7 @@ intgo _wrap_dist_slurm_options_gpus_per_host_get_cdist_656ba16f52f6032d(dist_slu
 }
 
 
-void _wrap_dist_slurm_options_gpus_per_task_set_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_slurm_options_gpus_per_task_set_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, intgo _swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t arg2 ;
   
@@ -6276,7 +6265,7 @@ void _wrap_dist_slurm_options_gpus_per_task_set_cdist_656ba16f52f6032d(dist_slur
 }
 
 
-intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6289,7 +6278,7 @@ intgo _wrap_dist_slurm_options_gpus_per_task_get_cdist_656ba16f52f6032d(dist_slu
 }
 
 
-dist_slurm_options *_wrap_new_dist_slurm_options_cdist_656ba16f52f6032d() {
+dist_slurm_options *_wrap_new_dist_slurm_options_cdist_377dbe7983f549bf() {
   dist_slurm_options *result = 0 ;
   dist_slurm_options *_swig_go_result;
   
@@ -6300,7 +6289,7 @@ dist_slurm_options *_wrap_new_dist_slurm_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_slurm_options_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0) {
+void _wrap_delete_dist_slurm_options_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   
   arg1 = *(dist_slurm_options **)&_swig_go_0; 
@@ -6310,7 +6299,7 @@ void _wrap_delete_dist_slurm_options_cdist_656ba16f52f6032d(dist_slurm_options *
 }
 
 
-void _wrap_dist_slurm_options_set_jobs_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
+void _wrap_dist_slurm_options_set_jobs_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, ClusterJobs *_swig_go_1) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   ClusterJobs *arg2 = (ClusterJobs *) 0 ;
   
@@ -6322,7 +6311,7 @@ void _wrap_dist_slurm_options_set_jobs_cdist_656ba16f52f6032d(dist_slurm_options
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_656ba16f52f6032d(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_377dbe7983f549bf(dist_slurm_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_slurm_options *arg1 = (dist_slurm_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6347,7 +6336,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_slurm_cdist_656ba16f52f6032d(dist_
 }
 
 
-_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, int *_swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -6379,7 +6368,7 @@ _gostring_ _wrap_dist_slurm_expand_tasks_per_node_cdist_656ba16f52f6032d(_gostri
 }
 
 
-void _wrap_dist_kubernetes_options_has_index_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_has_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6391,7 +6380,7 @@ void _wrap_dist_kubernetes_options_has_index_set_cdist_656ba16f52f6032d(dist_kub
 }
 
 
-intgo _wrap_dist_kubernetes_options_has_index_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_has_index_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6404,7 +6393,7 @@ intgo _wrap_dist_kubernetes_options_has_index_get_cdist_656ba16f52f6032d(dist_ku
 }
 
 
-void _wrap_dist_kubernetes_options_index_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6416,7 +6405,7 @@ void _wrap_dist_kubernetes_options_index_set_cdist_656ba16f52f6032d(dist_kuberne
 }
 
 
-intgo _wrap_dist_kubernetes_options_index_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_index_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6429,7 +6418,7 @@ intgo _wrap_dist_kubernetes_options_index_get_cdist_656ba16f52f6032d(dist_kubern
 }
 
 
-void _wrap_dist_kubernetes_options_num_workers_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_num_workers_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6441,7 +6430,7 @@ void _wrap_dist_kubernetes_options_num_workers_set_cdist_656ba16f52f6032d(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6454,7 +6443,7 @@ intgo _wrap_dist_kubernetes_options_num_workers_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_first_index_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_first_index_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6466,7 +6455,7 @@ void _wrap_dist_kubernetes_options_first_index_set_cdist_656ba16f52f6032d(dist_k
 }
 
 
-intgo _wrap_dist_kubernetes_options_first_index_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_first_index_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6479,7 +6468,7 @@ intgo _wrap_dist_kubernetes_options_first_index_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_kubernetes_options_port_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_kubernetes_options_port_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, intgo _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t arg2 ;
   
@@ -6491,7 +6480,7 @@ void _wrap_dist_kubernetes_options_port_set_cdist_656ba16f52f6032d(dist_kubernet
 }
 
 
-intgo _wrap_dist_kubernetes_options_port_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+intgo _wrap_dist_kubernetes_options_port_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6504,7 +6493,7 @@ intgo _wrap_dist_kubernetes_options_port_get_cdist_656ba16f52f6032d(dist_kuberne
 }
 
 
-void _wrap_dist_kubernetes_options_host_name_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_host_name_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6523,7 +6512,7 @@ void _wrap_dist_kubernetes_options_host_name_set_cdist_656ba16f52f6032d(dist_kub
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6536,7 +6525,7 @@ _gostring_ _wrap_dist_kubernetes_options_host_name_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_kubernetes_options_service_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_service_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6555,7 +6544,7 @@ void _wrap_dist_kubernetes_options_service_set_cdist_656ba16f52f6032d(dist_kuber
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_service_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6568,7 +6557,7 @@ _gostring_ _wrap_dist_kubernetes_options_service_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_kubernetes_options_name_space_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_name_space_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6587,7 +6576,7 @@ void _wrap_dist_kubernetes_options_name_space_set_cdist_656ba16f52f6032d(dist_ku
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6600,7 +6589,7 @@ _gostring_ _wrap_dist_kubernetes_options_name_space_get_cdist_656ba16f52f6032d(d
 }
 
 
-void _wrap_dist_kubernetes_options_domain_set_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_kubernetes_options_domain_set_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6619,7 +6608,7 @@ void _wrap_dist_kubernetes_options_domain_set_cdist_656ba16f52f6032d(dist_kubern
 }
 
 
-_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+_gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6632,7 +6621,7 @@ _gostring_ _wrap_dist_kubernetes_options_domain_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_656ba16f52f6032d() {
+dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_377dbe7983f549bf() {
   dist_kubernetes_options *result = 0 ;
   dist_kubernetes_options *_swig_go_result;
   
@@ -6643,7 +6632,7 @@ dist_kubernetes_options *_wrap_new_dist_kubernetes_options_cdist_656ba16f52f6032
 }
 
 
-void _wrap_delete_dist_kubernetes_options_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0) {
+void _wrap_delete_dist_kubernetes_options_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   
   arg1 = *(dist_kubernetes_options **)&_swig_go_0; 
@@ -6653,7 +6642,7 @@ void _wrap_delete_dist_kubernetes_options_cdist_656ba16f52f6032d(dist_kubernetes
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_656ba16f52f6032d(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_377dbe7983f549bf(dist_kubernetes_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_kubernetes_options *arg1 = (dist_kubernetes_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -6678,7 +6667,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_kubernetes_cdist_656ba16f52f6032d(
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_create_union_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, dist_cluster_resolver_options *_swig_go_2, long long *_swig_go_3) {
   dist_cluster_resolver **arg1 = (dist_cluster_resolver **) 0 ;
   size_t arg2 ;
   dist_cluster_resolver_options *arg3 = (dist_cluster_resolver_options *) 0 ;
@@ -6705,7 +6694,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_union_cdist_656ba16f52f6032d(_gosl
 }
 
 
-void _wrap_dist_cluster_resolver_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_cluster_resolver_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   
   arg1 = (dist_cluster_resolver *)dist_swig::pointer(_swig_go_0); 
@@ -6715,7 +6704,7 @@ void _wrap_dist_cluster_resolver_destroy_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_spec_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_spec_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   dist_cluster_spec **arg2 = (dist_cluster_spec **) 0 ;
   dist_status result;
@@ -6738,7 +6727,7 @@ _gostring_ _wrap_dist_cluster_resolver_spec_cdist_656ba16f52f6032d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_task_type_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6766,7 +6755,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_type_cdist_656ba16f52f6032d(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_cluster_resolver_task_id_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6789,7 +6778,7 @@ _gostring_ _wrap_dist_cluster_resolver_task_id_cdist_656ba16f52f6032d(long long 
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6817,7 +6806,7 @@ _gostring_ _wrap_dist_cluster_resolver_rpc_layer_cdist_656ba16f52f6032d(long lon
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_environment_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_environment_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6845,7 +6834,7 @@ _gostring_ _wrap_dist_cluster_resolver_environment_cdist_656ba16f52f6032d(long l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_master_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_cluster_resolver_master_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6887,7 +6876,7 @@ _gostring_ _wrap_dist_cluster_resolver_master_cdist_656ba16f52f6032d(long long _
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6919,7 +6908,7 @@ _gostring_ _wrap_dist_cluster_resolver_num_accelerators_cdist_656ba16f52f6032d(l
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_cluster_resolver *arg1 = (dist_cluster_resolver *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6945,7 +6934,7 @@ _gostring_ _wrap_dist_cluster_resolver_gpu_ids_cdist_656ba16f52f6032d(long long 
 }
 
 
-void _wrap_dist_rendezvous_options_has_rank_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_has_rank_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6957,7 +6946,7 @@ void _wrap_dist_rendezvous_options_has_rank_set_cdist_656ba16f52f6032d(dist_rend
 }
 
 
-intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6970,7 +6959,7 @@ intgo _wrap_dist_rendezvous_options_has_rank_get_cdist_656ba16f52f6032d(dist_ren
 }
 
 
-void _wrap_dist_rendezvous_options_rank_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_rank_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -6982,7 +6971,7 @@ void _wrap_dist_rendezvous_options_rank_set_cdist_656ba16f52f6032d(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_rank_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_rank_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6995,7 +6984,7 @@ intgo _wrap_dist_rendezvous_options_rank_get_cdist_656ba16f52f6032d(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_size_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rendezvous_options_size_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, intgo _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t arg2 ;
   
@@ -7007,7 +6996,7 @@ void _wrap_dist_rendezvous_options_size_set_cdist_656ba16f52f6032d(dist_rendezvo
 }
 
 
-intgo _wrap_dist_rendezvous_options_size_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+intgo _wrap_dist_rendezvous_options_size_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7020,7 +7009,7 @@ intgo _wrap_dist_rendezvous_options_size_get_cdist_656ba16f52f6032d(dist_rendezv
 }
 
 
-void _wrap_dist_rendezvous_options_address_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_address_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7039,7 +7028,7 @@ void _wrap_dist_rendezvous_options_address_set_cdist_656ba16f52f6032d(dist_rende
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_address_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7052,7 +7041,7 @@ _gostring_ _wrap_dist_rendezvous_options_address_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_rendezvous_options_job_name_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_rendezvous_options_job_name_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7071,7 +7060,7 @@ void _wrap_dist_rendezvous_options_job_name_set_cdist_656ba16f52f6032d(dist_rend
 }
 
 
-_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+_gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7084,7 +7073,7 @@ _gostring_ _wrap_dist_rendezvous_options_job_name_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t arg2 ;
   
@@ -7096,7 +7085,7 @@ void _wrap_dist_rendezvous_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_re
 }
 
 
-long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7109,7 +7098,7 @@ long long _wrap_dist_rendezvous_options_timeout_ns_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_rendezvous_options_cancel_set_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rendezvous_options_cancel_set_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, long long _swig_go_1) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -7121,7 +7110,7 @@ void _wrap_dist_rendezvous_options_cancel_set_cdist_656ba16f52f6032d(dist_rendez
 }
 
 
-long long _wrap_dist_rendezvous_options_cancel_get_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+long long _wrap_dist_rendezvous_options_cancel_get_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -7134,7 +7123,7 @@ long long _wrap_dist_rendezvous_options_cancel_get_cdist_656ba16f52f6032d(dist_r
 }
 
 
-dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_656ba16f52f6032d() {
+dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_377dbe7983f549bf() {
   dist_rendezvous_options *result = 0 ;
   dist_rendezvous_options *_swig_go_result;
   
@@ -7145,7 +7134,7 @@ dist_rendezvous_options *_wrap_new_dist_rendezvous_options_cdist_656ba16f52f6032
 }
 
 
-void _wrap_delete_dist_rendezvous_options_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0) {
+void _wrap_delete_dist_rendezvous_options_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   
   arg1 = *(dist_rendezvous_options **)&_swig_go_0; 
@@ -7155,7 +7144,7 @@ void _wrap_delete_dist_rendezvous_options_cdist_656ba16f52f6032d(dist_rendezvous
 }
 
 
-_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_656ba16f52f6032d(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_377dbe7983f549bf(dist_rendezvous_options *_swig_go_0, dist_cluster_resolver_options *_swig_go_1, long long *_swig_go_2) {
   dist_rendezvous_options *arg1 = (dist_rendezvous_options *) 0 ;
   dist_cluster_resolver_options *arg2 = (dist_cluster_resolver_options *) 0 ;
   dist_cluster_resolver **arg3 = (dist_cluster_resolver **) 0 ;
@@ -7180,7 +7169,7 @@ _gostring_ _wrap_dist_cluster_resolver_create_rendezvous_cdist_656ba16f52f6032d(
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -7192,7 +7181,7 @@ intgo _wrap_DIST_PARTITIONER_MIN_SHARD_BYTES_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -7204,7 +7193,7 @@ intgo _wrap_DIST_PARTITIONER_MAX_SHARDS_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -7216,7 +7205,7 @@ intgo _wrap_DIST_PARTITIONER_BYTES_PER_TEXT_cdist_656ba16f52f6032d() {
 }
 
 
-_gostring_ _wrap_dist_partitions_part_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7245,7 +7234,7 @@ _gostring_ _wrap_dist_partitions_part_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_partitions_part_of_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_partitions_part_of_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3, long long *_swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7274,7 +7263,7 @@ _gostring_ _wrap_dist_partitions_part_of_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_submit_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
+_gostring_ _wrap_submit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long *_swig_go_7) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7312,7 +7301,7 @@ _gostring_ _wrap_submit_cdist_656ba16f52f6032d(long long _swig_go_0, long long _
 }
 
 
-_gostring_ _wrap_batcher_submit_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
+_gostring_ _wrap_batcher_submit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long *_swig_go_8) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7349,7 +7338,7 @@ _gostring_ _wrap_batcher_submit_cdist_656ba16f52f6032d(long long _swig_go_0, lon
 }
 
 
-intgo _wrap_DIST_VERSION_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_VERSION_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -7360,7 +7349,7 @@ intgo _wrap_DIST_VERSION_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_dist_version_cdist_656ba16f52f6032d() {
+intgo _wrap_dist_version_cdist_377dbe7983f549bf() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -7371,7 +7360,7 @@ intgo _wrap_dist_version_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_656ba16f52f6032d(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_377dbe7983f549bf(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -7389,7 +7378,7 @@ intgo _wrap_dist_has_feature_cdist_656ba16f52f6032d(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_656ba16f52f6032d(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7402,7 +7391,7 @@ _gostring_ _wrap_dist_status_name_cdist_656ba16f52f6032d(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7430,7 +7419,7 @@ _gostring_ _wrap_dist_fail_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_656ba16f52f6032d(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_377dbe7983f549bf(intgo _swig_go_0, intgo _swig_go_1) {
   dist_enum_domain arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7445,7 +7434,7 @@ _gostring_ _wrap_dist_enum_name_cdist_656ba16f52f6032d(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   dist_enum_domain arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7475,7 +7464,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_656ba16f52f6032d(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy_kind arg2 ;
   
@@ -7487,7 +7476,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_656ba16f52f6032d(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -7500,7 +7489,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_656ba16f52f6032d(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7512,7 +7501,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_656ba16f52f6032d(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7525,7 +7514,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_656ba16f52f6032d(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_threads arg2 ;
   
@@ -7537,7 +7526,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_656ba16f52f6032d(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_threads result;
   intgo _swig_go_result;
@@ -7550,7 +7539,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_656ba16f52f6032d(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_numerics_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_numerics_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -7562,7 +7551,7 @@ void _wrap_dist_strategy_options_numerics_set_cdist_656ba16f52f6032d(dist_strate
 }
 
 
-intgo _wrap_dist_strategy_options_numerics_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_numerics_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_numerics result;
   intgo _swig_go_result;
@@ -7575,7 +7564,7 @@ intgo _wrap_dist_strategy_options_numerics_get_cdist_656ba16f52f6032d(dist_strat
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7587,7 +7576,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7600,7 +7589,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t arg2 ;
   
@@ -7612,7 +7601,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_656ba16f52f6032d(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7625,7 +7614,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7644,7 +7633,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_656ba16f52f6032d(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7657,7 +7646,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_656ba16f52f603
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -7669,7 +7658,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_656ba16f52f6032d(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -7682,7 +7671,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -7694,7 +7683,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_656ba16f52f6032d(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -7707,7 +7696,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7717,7 +7706,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_656ba16f52f6032d(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_656ba16f52f6032d() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_377dbe7983f549bf() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -7728,7 +7717,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_656ba16f52f6032d() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -7738,7 +7727,7 @@ void _wrap_delete_dist_strategy_options_cdist_656ba16f52f6032d(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_placement arg2 ;
   
@@ -7750,7 +7739,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_656ba16f52f6032d(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_placement result;
   intgo _swig_go_result;
@@ -7763,7 +7752,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_656ba16f52f6032d(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -7775,7 +7764,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_656ba16f52f6032d(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -7788,7 +7777,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_strategy_options_budget_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_budget_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *arg2 = (dist_budget *) 0 ;
   
@@ -7800,7 +7789,7 @@ void _wrap_dist_strategy_options_budget_set_cdist_656ba16f52f6032d(dist_strategy
 }
 
 
-long long _wrap_dist_strategy_options_budget_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_budget_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_budget *result = 0 ;
   long long _swig_go_result;
@@ -7813,7 +7802,7 @@ long long _wrap_dist_strategy_options_budget_get_cdist_656ba16f52f6032d(dist_str
 }
 
 
-void _wrap_dist_strategy_options_move_host_threads_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_move_host_threads_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7825,7 +7814,7 @@ void _wrap_dist_strategy_options_move_host_threads_set_cdist_656ba16f52f6032d(di
 }
 
 
-intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7838,7 +7827,7 @@ intgo _wrap_dist_strategy_options_move_host_threads_get_cdist_656ba16f52f6032d(d
 }
 
 
-void _wrap_dist_strategy_options_helper_threads_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_helper_threads_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7850,7 +7839,7 @@ void _wrap_dist_strategy_options_helper_threads_set_cdist_656ba16f52f6032d(dist_
 }
 
 
-intgo _wrap_dist_strategy_options_helper_threads_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_helper_threads_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7863,7 +7852,7 @@ intgo _wrap_dist_strategy_options_helper_threads_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_strategy_options_recorded_events_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_recorded_events_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7875,7 +7864,7 @@ void _wrap_dist_strategy_options_recorded_events_set_cdist_656ba16f52f6032d(dist
 }
 
 
-intgo _wrap_dist_strategy_options_recorded_events_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_recorded_events_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7888,7 +7877,7 @@ intgo _wrap_dist_strategy_options_recorded_events_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_strategy_options_late_destroys_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_late_destroys_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7900,7 +7889,7 @@ void _wrap_dist_strategy_options_late_destroys_set_cdist_656ba16f52f6032d(dist_s
 }
 
 
-intgo _wrap_dist_strategy_options_late_destroys_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_late_destroys_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7913,7 +7902,7 @@ intgo _wrap_dist_strategy_options_late_destroys_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -7925,7 +7914,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_656ba16f52f6032
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7938,7 +7927,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_656ba16f52f603
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -7950,7 +7939,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_656ba16f52f6032d(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -7963,7 +7952,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_656ba16f52f603
 }
 
 
-void _wrap_dist_strategy_options_transport_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_transport_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_transport arg2 ;
   
@@ -7975,7 +7964,7 @@ void _wrap_dist_strategy_options_transport_set_cdist_656ba16f52f6032d(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_transport_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_transport_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_transport result;
   intgo _swig_go_result;
@@ -7988,7 +7977,7 @@ intgo _wrap_dist_strategy_options_transport_get_cdist_656ba16f52f6032d(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_cluster_resolver_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cluster_resolver_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   
@@ -8000,7 +7989,7 @@ void _wrap_dist_strategy_options_cluster_resolver_set_cdist_656ba16f52f6032d(dis
 }
 
 
-long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cluster_resolver *result = 0 ;
   long long _swig_go_result;
@@ -8013,7 +8002,7 @@ long long _wrap_dist_strategy_options_cluster_resolver_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_strategy_options_network_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_network_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *arg2 = (dist_network *) 0 ;
   
@@ -8025,7 +8014,7 @@ void _wrap_dist_strategy_options_network_set_cdist_656ba16f52f6032d(dist_strateg
 }
 
 
-long long _wrap_dist_strategy_options_network_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_network_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_network *result = 0 ;
   long long _swig_go_result;
@@ -8038,7 +8027,7 @@ long long _wrap_dist_strategy_options_network_get_cdist_656ba16f52f6032d(dist_st
 }
 
 
-void _wrap_dist_strategy_options_staging_bytes_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_staging_bytes_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8050,7 +8039,7 @@ void _wrap_dist_strategy_options_staging_bytes_set_cdist_656ba16f52f6032d(dist_s
 }
 
 
-long long _wrap_dist_strategy_options_staging_bytes_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_staging_bytes_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8063,7 +8052,7 @@ long long _wrap_dist_strategy_options_staging_bytes_get_cdist_656ba16f52f6032d(d
 }
 
 
-void _wrap_dist_strategy_options_reform_set_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_reform_set_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_reform arg2 ;
   
@@ -8075,7 +8064,7 @@ void _wrap_dist_strategy_options_reform_set_cdist_656ba16f52f6032d(dist_strategy
 }
 
 
-intgo _wrap_dist_strategy_options_reform_get_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_reform_get_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_reform result;
   intgo _swig_go_result;
@@ -8088,7 +8077,7 @@ intgo _wrap_dist_strategy_options_reform_get_cdist_656ba16f52f6032d(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -8100,7 +8089,7 @@ void _wrap_dist_strategy_options_set_log_cdist_656ba16f52f6032d(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8121,7 +8110,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_656ba16f52f6032d(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -8144,7 +8133,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_656ba16f52f6032d(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_cpus_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_cpus_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8158,7 +8147,7 @@ void _wrap_dist_strategy_options_set_cpus_cdist_656ba16f52f6032d(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_executor_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_strategy_options_set_executor_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8172,7 +8161,7 @@ void _wrap_dist_strategy_options_set_executor_cdist_656ba16f52f6032d(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -8186,7 +8175,7 @@ void _wrap_dist_strategy_options_set_replicas_of_workers_cdist_656ba16f52f6032d(
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8206,7 +8195,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_656ba16f52f6032d(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_656ba16f52f6032d(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_377dbe7983f549bf(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -8229,7 +8218,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_656ba16f52f6032d(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8250,7 +8239,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -8271,7 +8260,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8284,7 +8273,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -8307,7 +8296,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -8320,7 +8309,7 @@ intgo _wrap_dist_strategy_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8352,7 +8341,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -8384,7 +8373,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -8415,7 +8404,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_656ba16f52f6032d(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind arg2 ;
   
@@ -8427,7 +8416,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_656ba16f52f6032d(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   dist_strategy_kind result;
   intgo _swig_go_result;
@@ -8440,7 +8429,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_656ba16f52f6032d(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8452,7 +8441,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_656ba16f52f6032d(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8465,7 +8454,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8477,7 +8466,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_656ba16f52f6
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8490,7 +8479,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_656ba16f52f
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8502,7 +8491,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_656ba16f52f6032d(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8515,7 +8504,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8527,7 +8516,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_656ba16f52f60
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8540,7 +8529,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_656ba16f52f6
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8552,7 +8541,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_656ba16f52f6
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8565,7 +8554,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_656ba16f52f
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8577,7 +8566,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_656ba16f52f6032d(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8590,7 +8579,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_656ba16f52f6032d(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8602,7 +8591,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_656ba16f52f6032d(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8615,7 +8604,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8627,7 +8616,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_656ba16f52f6032d(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8640,7 +8629,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8652,7 +8641,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_656ba16f52f6032d
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8665,7 +8654,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8677,7 +8666,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_656ba16f52f603
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8690,7 +8679,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_656ba16f52f60
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8702,7 +8691,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_656ba16f52f6032d
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8715,7 +8704,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_strategy_properties_worker_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_worker_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8727,7 +8716,7 @@ void _wrap_dist_strategy_properties_worker_set_cdist_656ba16f52f6032d(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_properties_worker_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_worker_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8740,7 +8729,7 @@ intgo _wrap_dist_strategy_properties_worker_get_cdist_656ba16f52f6032d(dist_stra
 }
 
 
-void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8752,7 +8741,7 @@ void _wrap_dist_strategy_properties_num_local_replicas_set_cdist_656ba16f52f6032
 }
 
 
-intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8765,7 +8754,7 @@ intgo _wrap_dist_strategy_properties_num_local_replicas_get_cdist_656ba16f52f603
 }
 
 
-void _wrap_dist_strategy_properties_first_replica_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_first_replica_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8777,7 +8766,7 @@ void _wrap_dist_strategy_properties_first_replica_set_cdist_656ba16f52f6032d(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_first_replica_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_first_replica_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8790,7 +8779,7 @@ intgo _wrap_dist_strategy_properties_first_replica_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_strategy_properties_generation_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_generation_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8802,7 +8791,7 @@ void _wrap_dist_strategy_properties_generation_set_cdist_656ba16f52f6032d(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_generation_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_generation_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8815,7 +8804,7 @@ intgo _wrap_dist_strategy_properties_generation_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_joined_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_joined_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8827,7 +8816,7 @@ void _wrap_dist_strategy_properties_num_joined_set_cdist_656ba16f52f6032d(dist_s
 }
 
 
-intgo _wrap_dist_strategy_properties_num_joined_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_joined_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8840,7 +8829,7 @@ intgo _wrap_dist_strategy_properties_num_joined_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_strategy_properties_num_left_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_left_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8852,7 +8841,7 @@ void _wrap_dist_strategy_properties_num_left_set_cdist_656ba16f52f6032d(dist_str
 }
 
 
-intgo _wrap_dist_strategy_properties_num_left_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_left_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8865,7 +8854,7 @@ intgo _wrap_dist_strategy_properties_num_left_get_cdist_656ba16f52f6032d(dist_st
 }
 
 
-void _wrap_dist_strategy_properties_max_contributions_set_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_max_contributions_set_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -8877,7 +8866,7 @@ void _wrap_dist_strategy_properties_max_contributions_set_cdist_656ba16f52f6032d
 }
 
 
-intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8890,7 +8879,7 @@ intgo _wrap_dist_strategy_properties_max_contributions_get_cdist_656ba16f52f6032
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_656ba16f52f6032d() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_377dbe7983f549bf() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -8901,7 +8890,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_656ba16f52f60
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_656ba16f52f6032d(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_377dbe7983f549bf(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -8911,7 +8900,7 @@ void _wrap_delete_dist_strategy_properties_cdist_656ba16f52f6032d(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_656ba16f52f6032d(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_377dbe7983f549bf(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -8934,7 +8923,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -8957,7 +8946,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_budget_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_budget_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   int32_t arg2 ;
   dist_budget **arg3 = (dist_budget **) 0 ;
@@ -8982,7 +8971,7 @@ _gostring_ _wrap_dist_budget_create_cdist_656ba16f52f6032d(dist_allocator *_swig
 }
 
 
-void _wrap_dist_budget_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_budget_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_budget *arg1 = (dist_budget *) 0 ;
   
   arg1 = (dist_budget *)dist_swig::pointer(_swig_go_0); 
@@ -8992,7 +8981,7 @@ void _wrap_dist_budget_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_network_options_credit_bytes_set_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_network_options_credit_bytes_set_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0, long long _swig_go_1) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t arg2 ;
   
@@ -9004,7 +8993,7 @@ void _wrap_dist_network_options_credit_bytes_set_cdist_656ba16f52f6032d(dist_net
 }
 
 
-long long _wrap_dist_network_options_credit_bytes_get_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0) {
+long long _wrap_dist_network_options_credit_bytes_get_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9017,7 +9006,7 @@ long long _wrap_dist_network_options_credit_bytes_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_network_options_count_memory_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0) {
+void _wrap_dist_network_options_count_memory_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9027,7 +9016,7 @@ void _wrap_dist_network_options_count_memory_cdist_656ba16f52f6032d(dist_network
 }
 
 
-dist_network_options *_wrap_new_dist_network_options_cdist_656ba16f52f6032d() {
+dist_network_options *_wrap_new_dist_network_options_cdist_377dbe7983f549bf() {
   dist_network_options *result = 0 ;
   dist_network_options *_swig_go_result;
   
@@ -9038,7 +9027,7 @@ dist_network_options *_wrap_new_dist_network_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_network_options_cdist_656ba16f52f6032d(dist_network_options *_swig_go_0) {
+void _wrap_delete_dist_network_options_cdist_377dbe7983f549bf(dist_network_options *_swig_go_0) {
   dist_network_options *arg1 = (dist_network_options *) 0 ;
   
   arg1 = *(dist_network_options **)&_swig_go_0; 
@@ -9048,7 +9037,7 @@ void _wrap_delete_dist_network_options_cdist_656ba16f52f6032d(dist_network_optio
 }
 
 
-_gostring_ _wrap_dist_network_create_cdist_656ba16f52f6032d(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_network_create_cdist_377dbe7983f549bf(intgo _swig_go_0, dist_network_options *_swig_go_1, long long *_swig_go_2) {
   int32_t arg1 ;
   dist_network_options *arg2 = (dist_network_options *) 0 ;
   dist_network **arg3 = (dist_network **) 0 ;
@@ -9073,7 +9062,7 @@ _gostring_ _wrap_dist_network_create_cdist_656ba16f52f6032d(intgo _swig_go_0, di
 }
 
 
-void _wrap_dist_network_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_network_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_network *arg1 = (dist_network *) 0 ;
   
   arg1 = (dist_network *)dist_swig::pointer(_swig_go_0); 
@@ -9083,7 +9072,7 @@ void _wrap_dist_network_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_reform_options_min_workers_set_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_reform_options_min_workers_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, intgo _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t arg2 ;
   
@@ -9095,7 +9084,7 @@ void _wrap_dist_reform_options_min_workers_set_cdist_656ba16f52f6032d(dist_refor
 }
 
 
-intgo _wrap_dist_reform_options_min_workers_get_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
+intgo _wrap_dist_reform_options_min_workers_get_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9108,7 +9097,7 @@ intgo _wrap_dist_reform_options_min_workers_get_cdist_656ba16f52f6032d(dist_refo
 }
 
 
-void _wrap_dist_reform_options_window_ns_set_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_window_ns_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9120,7 +9109,7 @@ void _wrap_dist_reform_options_window_ns_set_cdist_656ba16f52f6032d(dist_reform_
 }
 
 
-long long _wrap_dist_reform_options_window_ns_get_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_window_ns_get_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9133,7 +9122,7 @@ long long _wrap_dist_reform_options_window_ns_get_cdist_656ba16f52f6032d(dist_re
 }
 
 
-void _wrap_dist_reform_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_reform_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0, long long _swig_go_1) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t arg2 ;
   
@@ -9145,7 +9134,7 @@ void _wrap_dist_reform_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_reform
 }
 
 
-long long _wrap_dist_reform_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
+long long _wrap_dist_reform_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9158,7 +9147,7 @@ long long _wrap_dist_reform_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_r
 }
 
 
-dist_reform_options *_wrap_new_dist_reform_options_cdist_656ba16f52f6032d() {
+dist_reform_options *_wrap_new_dist_reform_options_cdist_377dbe7983f549bf() {
   dist_reform_options *result = 0 ;
   dist_reform_options *_swig_go_result;
   
@@ -9169,7 +9158,7 @@ dist_reform_options *_wrap_new_dist_reform_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_reform_options_cdist_656ba16f52f6032d(dist_reform_options *_swig_go_0) {
+void _wrap_delete_dist_reform_options_cdist_377dbe7983f549bf(dist_reform_options *_swig_go_0) {
   dist_reform_options *arg1 = (dist_reform_options *) 0 ;
   
   arg1 = *(dist_reform_options **)&_swig_go_0; 
@@ -9179,7 +9168,7 @@ void _wrap_delete_dist_reform_options_cdist_656ba16f52f6032d(dist_reform_options
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_cdist_656ba16f52f6032d(long long _swig_go_0, dist_reform_options *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_cdist_377dbe7983f549bf(long long _swig_go_0, dist_reform_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reform_options *arg2 = (dist_reform_options *) 0 ;
   dist_status result;
@@ -9202,7 +9191,7 @@ _gostring_ _wrap_dist_strategy_reform_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_reform_due_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_reform_due_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -9225,7 +9214,7 @@ _gostring_ _wrap_dist_strategy_reform_due_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -9237,7 +9226,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9250,7 +9239,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9262,7 +9251,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_656ba16f52f6032d
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9275,7 +9264,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -9287,7 +9276,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_656ba16f52f6032d
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9300,7 +9289,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9312,7 +9301,7 @@ void _wrap_dist_run_options_cancel_set_cdist_656ba16f52f6032d(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9325,7 +9314,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_656ba16f52f6032d(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_656ba16f52f6032d() {
+dist_run_options *_wrap_new_dist_run_options_cdist_377dbe7983f549bf() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -9336,7 +9325,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_656ba16f52f6032d(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_377dbe7983f549bf(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -9346,7 +9335,7 @@ void _wrap_delete_dist_run_options_cdist_656ba16f52f6032d(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9374,7 +9363,7 @@ _gostring_ _wrap_dist_run_cdist_656ba16f52f6032d(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9408,7 +9397,7 @@ _gostring_ _wrap_dist_run_values_cdist_656ba16f52f6032d(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9421,7 +9410,7 @@ intgo _wrap_dist_replica_id_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9434,7 +9423,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -9447,7 +9436,7 @@ long long _wrap_dist_replica_strategy_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_parallel_for_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_replica_parallel_for_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -9479,7 +9468,7 @@ _gostring_ _wrap_dist_replica_parallel_for_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_merge_call_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9515,7 +9504,7 @@ _gostring_ _wrap_dist_merge_call_cdist_656ba16f52f6032d(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -9540,7 +9529,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -9563,7 +9552,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9584,7 +9573,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9605,7 +9594,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -9628,7 +9617,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_656ba16f52f6032d(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9656,7 +9645,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9669,7 +9658,7 @@ intgo _wrap_dist_cancel_signalled_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -9679,7 +9668,7 @@ void _wrap_dist_cancel_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_numerics arg2 ;
   
@@ -9691,7 +9680,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_656ba16f52f6032d(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_numerics result;
   intgo _swig_go_result;
@@ -9704,7 +9693,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_656ba16f52f6032d(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9723,7 +9712,7 @@ void _wrap_dist_collective_options_tag_set_cdist_656ba16f52f6032d(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9736,7 +9725,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_656ba16f52f6032d(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9748,7 +9737,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9761,7 +9750,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -9773,7 +9762,7 @@ void _wrap_dist_collective_options_group_set_cdist_656ba16f52f6032d(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -9786,7 +9775,7 @@ long long _wrap_dist_collective_options_group_get_cdist_656ba16f52f6032d(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9798,7 +9787,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_656ba16f52f6032d(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9811,7 +9800,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_656ba16f52f6032d
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9823,7 +9812,7 @@ void _wrap_dist_collective_options_axis_set_cdist_656ba16f52f6032d(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9836,7 +9825,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_656ba16f52f6032d(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -9848,7 +9837,7 @@ void _wrap_dist_collective_options_planned_set_cdist_656ba16f52f6032d(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9861,7 +9850,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_656ba16f52f6032d(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9873,7 +9862,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_656ba16f52f6032d(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9886,7 +9875,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -9898,7 +9887,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_656ba16f52f6032d(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -9911,7 +9900,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_656ba16f52f6032d(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -9923,7 +9912,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_656ba16f52f603
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9936,7 +9925,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_656ba16f5
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_656ba16f52f6032d() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_377dbe7983f549bf() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -9947,7 +9936,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_656ba16f52f6032
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -9957,7 +9946,7 @@ void _wrap_delete_dist_collective_options_cdist_656ba16f52f6032d(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -9971,7 +9960,7 @@ void _wrap_dist_collective_options_set_weights_cdist_656ba16f52f6032d(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -9983,7 +9972,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_656ba16f52f6032d(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9997,7 +9986,7 @@ void _wrap_dist_collective_options_set_splits_cdist_656ba16f52f6032d(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -10007,7 +9996,7 @@ void _wrap_dist_collective_options_begin_work_cdist_656ba16f52f6032d(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_656ba16f52f6032d(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_377dbe7983f549bf(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -10020,7 +10009,7 @@ long long _wrap_dist_collective_options_work_cdist_656ba16f52f6032d(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10065,7 +10054,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -10112,7 +10101,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10157,7 +10146,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10200,7 +10189,7 @@ _gostring_ _wrap_dist_all_gather_cdist_656ba16f52f6032d(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10245,7 +10234,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10290,7 +10279,7 @@ _gostring_ _wrap_dist_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10335,7 +10324,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10378,7 +10367,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_656ba16f52f6032d(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_scan_kind arg3 ;
@@ -10425,7 +10414,7 @@ _gostring_ _wrap_dist_scan_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10472,7 +10461,7 @@ _gostring_ _wrap_dist_permute_cdist_656ba16f52f6032d(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_656ba16f52f6032d(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_377dbe7983f549bf(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_work **arg3 = (dist_work **) 0 ;
@@ -10503,7 +10492,7 @@ _gostring_ _wrap_dist_barrier_cdist_656ba16f52f6032d(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10534,7 +10523,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -10563,7 +10552,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -10590,7 +10579,7 @@ _gostring_ _wrap_dist_group_create_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10611,7 +10600,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10624,7 +10613,7 @@ intgo _wrap_dist_group_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -10639,7 +10628,7 @@ intgo _wrap_dist_group_rank_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t arg2 ;
   
@@ -10651,7 +10640,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_656ba16f52f6032d(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10664,7 +10653,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_656ba16f52f6
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -10676,7 +10665,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_656ba16f52f6032d(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10689,7 +10678,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_656ba16f52f6032d
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_656ba16f52f6032d() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_377dbe7983f549bf() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -10700,7 +10689,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_656ba16f5
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -10710,7 +10699,7 @@ void _wrap_delete_dist_communication_options_cdist_656ba16f52f6032d(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_656ba16f52f6032d(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_377dbe7983f549bf(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -10735,7 +10724,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_656ba16f52f6032d(dist_co
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   dist_apply_kind arg2 ;
   
@@ -10747,7 +10736,7 @@ void _wrap_dist_apply_options_kind_set_cdist_656ba16f52f6032d(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   dist_apply_kind result;
   intgo _swig_go_result;
@@ -10760,7 +10749,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_656ba16f52f6032d(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10772,7 +10761,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_656ba16f52f6032d(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10785,7 +10774,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_656ba16f52f6032d(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10797,7 +10786,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_656ba16f52f6032d(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10810,7 +10799,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_656ba16f52f6032d(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -10822,7 +10811,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_656ba16f52f6032d(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -10835,7 +10824,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_656ba16f52f6032d(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_656ba16f52f6032d() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_377dbe7983f549bf() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -10846,7 +10835,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -10856,7 +10845,7 @@ void _wrap_delete_dist_apply_options_cdist_656ba16f52f6032d(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10872,7 +10861,7 @@ void _wrap_dist_apply_options_set_states_cdist_656ba16f52f6032d(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_656ba16f52f6032d(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_377dbe7983f549bf(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -10884,7 +10873,7 @@ void _wrap_dist_apply_options_set_function_cdist_656ba16f52f6032d(dist_apply_opt
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
+_gostring_ _wrap_dist_reduce_apply_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6, double *_swig_go_7) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10927,7 +10916,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -10950,7 +10939,7 @@ _gostring_ _wrap_dist_work_test_cdist_656ba16f52f6032d(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -10973,7 +10962,7 @@ _gostring_ _wrap_dist_work_wait_cdist_656ba16f52f6032d(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11000,7 +10989,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_656ba16f52f6032d(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11021,7 +11010,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -11031,7 +11020,7 @@ void _wrap_dist_work_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11052,7 +11041,7 @@ _gostring_ _wrap_dist_work_start_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11075,7 +11064,7 @@ _gostring_ _wrap_dist_work_ready_cdist_656ba16f52f6032d(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_DIST_PRIORITY_MIN_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PRIORITY_MIN_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -11087,7 +11076,7 @@ intgo _wrap_DIST_PRIORITY_MIN_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PRIORITY_MAX_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PRIORITY_MAX_cdist_377dbe7983f549bf() {
   int result;
   intgo _swig_go_result;
   
@@ -11099,7 +11088,7 @@ intgo _wrap_DIST_PRIORITY_MAX_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_dist_instances_options_helper_threads_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_helper_threads_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11111,7 +11100,7 @@ void _wrap_dist_instances_options_helper_threads_set_cdist_656ba16f52f6032d(dist
 }
 
 
-intgo _wrap_dist_instances_options_helper_threads_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_helper_threads_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11124,7 +11113,7 @@ intgo _wrap_dist_instances_options_helper_threads_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_max_queued_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11136,7 +11125,7 @@ void _wrap_dist_instances_options_max_queued_set_cdist_656ba16f52f6032d(dist_ins
 }
 
 
-long long _wrap_dist_instances_options_max_queued_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_max_queued_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11149,7 +11138,7 @@ long long _wrap_dist_instances_options_max_queued_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_spin_ns_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11161,7 +11150,7 @@ void _wrap_dist_instances_options_spin_ns_set_cdist_656ba16f52f6032d(dist_instan
 }
 
 
-long long _wrap_dist_instances_options_spin_ns_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_spin_ns_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11174,7 +11163,7 @@ long long _wrap_dist_instances_options_spin_ns_get_cdist_656ba16f52f6032d(dist_i
 }
 
 
-void _wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_instances_options_stuck_ns_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   
@@ -11186,7 +11175,7 @@ void _wrap_dist_instances_options_stuck_ns_set_cdist_656ba16f52f6032d(dist_insta
 }
 
 
-long long _wrap_dist_instances_options_stuck_ns_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
+long long _wrap_dist_instances_options_stuck_ns_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11199,7 +11188,7 @@ long long _wrap_dist_instances_options_stuck_ns_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_instances_options_max_replaced_set_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_instances_options_max_replaced_set_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, intgo _swig_go_1) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t arg2 ;
   
@@ -11211,7 +11200,7 @@ void _wrap_dist_instances_options_max_replaced_set_cdist_656ba16f52f6032d(dist_i
 }
 
 
-intgo _wrap_dist_instances_options_max_replaced_get_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
+intgo _wrap_dist_instances_options_max_replaced_get_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11224,7 +11213,7 @@ intgo _wrap_dist_instances_options_max_replaced_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-dist_instances_options *_wrap_new_dist_instances_options_cdist_656ba16f52f6032d() {
+dist_instances_options *_wrap_new_dist_instances_options_cdist_377dbe7983f549bf() {
   dist_instances_options *result = 0 ;
   dist_instances_options *_swig_go_result;
   
@@ -11235,7 +11224,7 @@ dist_instances_options *_wrap_new_dist_instances_options_cdist_656ba16f52f6032d(
 }
 
 
-void _wrap_delete_dist_instances_options_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0) {
+void _wrap_delete_dist_instances_options_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   
   arg1 = *(dist_instances_options **)&_swig_go_0; 
@@ -11245,7 +11234,7 @@ void _wrap_delete_dist_instances_options_cdist_656ba16f52f6032d(dist_instances_o
 }
 
 
-void _wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_instances_options_set_functions_cdist_377dbe7983f549bf(dist_instances_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_instances_options *arg1 = (dist_instances_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11261,7 +11250,7 @@ void _wrap_dist_instances_options_set_functions_cdist_656ba16f52f6032d(dist_inst
 }
 
 
-_gostring_ _wrap_dist_instances_open_cdist_656ba16f52f6032d(long long _swig_go_0, dist_instances_options *_swig_go_1) {
+_gostring_ _wrap_dist_instances_open_cdist_377dbe7983f549bf(long long _swig_go_0, dist_instances_options *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_instances_options *arg2 = (dist_instances_options *) 0 ;
   dist_status result;
@@ -11284,7 +11273,7 @@ _gostring_ _wrap_dist_instances_open_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_instances_close_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_instances_close_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11307,7 +11296,7 @@ _gostring_ _wrap_dist_instances_close_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_serve_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_serve_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -11330,7 +11319,7 @@ _gostring_ _wrap_dist_serve_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _
 }
 
 
-long long _wrap_dist_instance_state_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_instance_state_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11343,7 +11332,7 @@ long long _wrap_dist_instance_state_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_replica_check_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_check_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11364,7 +11353,7 @@ _gostring_ _wrap_dist_replica_check_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_request_test_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_request_test_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11387,7 +11376,7 @@ _gostring_ _wrap_dist_request_test_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_request_wait_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -11410,7 +11399,7 @@ _gostring_ _wrap_dist_request_wait_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_request_wait_any_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_request_wait_any_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_request **arg1 = (dist_request **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -11437,7 +11426,7 @@ _gostring_ _wrap_dist_request_wait_any_cdist_656ba16f52f6032d(_goslice_ _swig_go
 }
 
 
-_gostring_ _wrap_dist_request_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_request_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11458,7 +11447,7 @@ _gostring_ _wrap_dist_request_cancel_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-long long _wrap_dist_request_user_data_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_request_user_data_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -11471,7 +11460,7 @@ long long _wrap_dist_request_user_data_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-void _wrap_dist_request_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_request_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_request *arg1 = (dist_request *) 0 ;
   
   arg1 = (dist_request *)dist_swig::pointer(_swig_go_0); 
@@ -11481,7 +11470,7 @@ void _wrap_dist_request_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_completions_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_completions_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_completions **arg2 = (dist_completions **) 0 ;
   dist_status result;
@@ -11504,7 +11493,7 @@ _gostring_ _wrap_dist_completions_create_cdist_656ba16f52f6032d(dist_allocator *
 }
 
 
-_gostring_ _wrap_dist_completions_next_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_completions_next_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int64_t arg2 ;
   dist_request **arg3 = (dist_request **) 0 ;
@@ -11529,7 +11518,7 @@ _gostring_ _wrap_dist_completions_next_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_completions_descriptor_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -11552,7 +11541,7 @@ _gostring_ _wrap_dist_completions_descriptor_cdist_656ba16f52f6032d(long long _s
 }
 
 
-void _wrap_dist_completions_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_completions_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_completions *arg1 = (dist_completions *) 0 ;
   
   arg1 = (dist_completions *)dist_swig::pointer(_swig_go_0); 
@@ -11562,7 +11551,7 @@ void _wrap_dist_completions_destroy_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-void _wrap_dist_batcher_options_max_items_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_items_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11574,7 +11563,7 @@ void _wrap_dist_batcher_options_max_items_set_cdist_656ba16f52f6032d(dist_batche
 }
 
 
-intgo _wrap_dist_batcher_options_max_items_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_items_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11587,7 +11576,7 @@ intgo _wrap_dist_batcher_options_max_items_get_cdist_656ba16f52f6032d(dist_batch
 }
 
 
-void _wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_delay_ns_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11599,7 +11588,7 @@ void _wrap_dist_batcher_options_max_delay_ns_set_cdist_656ba16f52f6032d(dist_bat
 }
 
 
-long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11612,7 +11601,7 @@ long long _wrap_dist_batcher_options_max_delay_ns_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_waiting_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t arg2 ;
   
@@ -11624,7 +11613,7 @@ void _wrap_dist_batcher_options_max_waiting_set_cdist_656ba16f52f6032d(dist_batc
 }
 
 
-long long _wrap_dist_batcher_options_max_waiting_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_waiting_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11637,7 +11626,7 @@ long long _wrap_dist_batcher_options_max_waiting_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_batcher_options_max_bytes_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, long long _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t arg2 ;
   
@@ -11649,7 +11638,7 @@ void _wrap_dist_batcher_options_max_bytes_set_cdist_656ba16f52f6032d(dist_batche
 }
 
 
-long long _wrap_dist_batcher_options_max_bytes_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+long long _wrap_dist_batcher_options_max_bytes_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11662,7 +11651,7 @@ long long _wrap_dist_batcher_options_max_bytes_get_cdist_656ba16f52f6032d(dist_b
 }
 
 
-void _wrap_dist_batcher_options_continuous_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_continuous_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11674,7 +11663,7 @@ void _wrap_dist_batcher_options_continuous_set_cdist_656ba16f52f6032d(dist_batch
 }
 
 
-intgo _wrap_dist_batcher_options_continuous_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_continuous_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11687,7 +11676,7 @@ intgo _wrap_dist_batcher_options_continuous_get_cdist_656ba16f52f6032d(dist_batc
 }
 
 
-void _wrap_dist_batcher_options_max_results_set_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_batcher_options_max_results_set_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, intgo _swig_go_1) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t arg2 ;
   
@@ -11699,7 +11688,7 @@ void _wrap_dist_batcher_options_max_results_set_cdist_656ba16f52f6032d(dist_batc
 }
 
 
-intgo _wrap_dist_batcher_options_max_results_get_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+intgo _wrap_dist_batcher_options_max_results_get_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11712,7 +11701,7 @@ intgo _wrap_dist_batcher_options_max_results_get_cdist_656ba16f52f6032d(dist_bat
 }
 
 
-dist_batcher_options *_wrap_new_dist_batcher_options_cdist_656ba16f52f6032d() {
+dist_batcher_options *_wrap_new_dist_batcher_options_cdist_377dbe7983f549bf() {
   dist_batcher_options *result = 0 ;
   dist_batcher_options *_swig_go_result;
   
@@ -11723,7 +11712,7 @@ dist_batcher_options *_wrap_new_dist_batcher_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_batcher_options_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+void _wrap_delete_dist_batcher_options_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11733,7 +11722,7 @@ void _wrap_delete_dist_batcher_options_cdist_656ba16f52f6032d(dist_batcher_optio
 }
 
 
-void _wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batcher_options_set_buckets_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11747,7 +11736,7 @@ void _wrap_dist_batcher_options_set_buckets_cdist_656ba16f52f6032d(dist_batcher_
 }
 
 
-void _wrap_dist_batcher_options_set_tokens_cdist_656ba16f52f6032d(dist_batcher_options *_swig_go_0) {
+void _wrap_dist_batcher_options_set_tokens_cdist_377dbe7983f549bf(dist_batcher_options *_swig_go_0) {
   dist_batcher_options *arg1 = (dist_batcher_options *) 0 ;
   
   arg1 = *(dist_batcher_options **)&_swig_go_0; 
@@ -11757,7 +11746,7 @@ void _wrap_dist_batcher_options_set_tokens_cdist_656ba16f52f6032d(dist_batcher_o
 }
 
 
-_gostring_ _wrap_dist_batcher_create_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_batcher_create_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_batcher_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_batch_fn arg2 = (dist_batch_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11787,7 +11776,7 @@ _gostring_ _wrap_dist_batcher_create_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-void _wrap_dist_batcher_count_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
+void _wrap_dist_batcher_count_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1, long long *_swig_go_2) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -11801,7 +11790,7 @@ void _wrap_dist_batcher_count_cdist_656ba16f52f6032d(long long _swig_go_0, long 
 }
 
 
-_gostring_ _wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_batcher_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_batcher *arg1 = (dist_batcher *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11822,7 +11811,7 @@ _gostring_ _wrap_dist_batcher_destroy_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-long long _wrap_dist_batch_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_batch_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -11835,7 +11824,7 @@ long long _wrap_dist_batch_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_bucket_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_batch_bucket_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11848,7 +11837,7 @@ long long _wrap_dist_batch_bucket_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_batch_user_data_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_user_data_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11863,7 +11852,7 @@ long long _wrap_dist_batch_user_data_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-long long _wrap_dist_batch_state_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_batch_state_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *result = 0 ;
@@ -11878,7 +11867,7 @@ long long _wrap_dist_batch_state_cdist_656ba16f52f6032d(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_set_state_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_batch_set_state_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11892,7 +11881,7 @@ void _wrap_dist_batch_set_state_cdist_656ba16f52f6032d(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_batch_check_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_batch_check_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -11915,7 +11904,7 @@ _gostring_ _wrap_dist_batch_check_cdist_656ba16f52f6032d(long long _swig_go_0, l
 }
 
 
-_gostring_ _wrap_dist_batch_emit_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_batch_emit_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -11940,7 +11929,7 @@ _gostring_ _wrap_dist_batch_emit_cdist_656ba16f52f6032d(long long _swig_go_0, lo
 }
 
 
-void _wrap_dist_batch_end_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
+void _wrap_dist_batch_end_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2) {
   dist_batch *arg1 = (dist_batch *) 0 ;
   size_t arg2 ;
   dist_status arg3 ;
@@ -11954,7 +11943,7 @@ void _wrap_dist_batch_end_cdist_656ba16f52f6032d(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_request_take_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_request_take_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_request *arg1 = (dist_request *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -11979,7 +11968,7 @@ _gostring_ _wrap_dist_request_take_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_versions_create_cdist_656ba16f52f6032d(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_versions_create_cdist_377dbe7983f549bf(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_versions **arg2 = (dist_versions **) 0 ;
   dist_status result;
@@ -12002,7 +11991,7 @@ _gostring_ _wrap_dist_versions_create_cdist_656ba16f52f6032d(dist_allocator *_sw
 }
 
 
-_gostring_ _wrap_dist_versions_publish_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_versions_publish_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_version_release_fn arg3 = (dist_version_release_fn) 0 ;
@@ -12031,7 +12020,7 @@ _gostring_ _wrap_dist_versions_publish_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_version_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_replica_version_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_versions *arg2 = (dist_versions *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -12058,7 +12047,7 @@ _gostring_ _wrap_dist_replica_version_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-long long _wrap_dist_versions_latest_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_versions_latest_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12071,7 +12060,7 @@ long long _wrap_dist_versions_latest_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_versions_await_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_versions_await_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -12096,7 +12085,7 @@ _gostring_ _wrap_dist_versions_await_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-void _wrap_dist_versions_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_versions_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_versions *arg1 = (dist_versions *) 0 ;
   
   arg1 = (dist_versions *)dist_swig::pointer(_swig_go_0); 
@@ -12106,7 +12095,7 @@ void _wrap_dist_versions_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12134,7 +12123,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12167,7 +12156,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12194,7 +12183,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_656ba16f52f6032d(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12221,7 +12210,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_656ba16f52f6032d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12248,7 +12237,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -12275,7 +12264,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12311,7 +12300,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12334,7 +12323,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -12357,7 +12346,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_656ba16f52f6032d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12385,7 +12374,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -12398,7 +12387,7 @@ long long _wrap_dist_value_retain_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -12408,7 +12397,7 @@ void _wrap_dist_value_release_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value_kind result;
   intgo _swig_go_result;
@@ -12421,7 +12410,7 @@ intgo _wrap_dist_value_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -12434,7 +12423,7 @@ long long _wrap_dist_value_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -12449,7 +12438,7 @@ long long _wrap_dist_value_item_cdist_656ba16f52f6032d(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -12464,7 +12453,7 @@ _gostring_ _wrap_dist_value_key_cdist_656ba16f52f6032d(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12484,7 +12473,7 @@ long long _wrap_dist_value_get_cdist_656ba16f52f6032d(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -12520,7 +12509,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -12533,7 +12522,7 @@ long long _wrap_dist_value_variable_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12563,7 +12552,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -12591,7 +12580,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_kind arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12620,7 +12609,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_656ba16f52f6032d(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12633,7 +12622,7 @@ _gostring_ _wrap_dist_value_text_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -12646,7 +12635,7 @@ long long _wrap_dist_value_object_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_377dbe7983f549bf(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12671,7 +12660,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_377dbe7983f549bf(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -12694,7 +12683,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-long long _wrap_dist_dtype_size_cdist_656ba16f52f6032d(intgo _swig_go_0) {
+long long _wrap_dist_dtype_size_cdist_377dbe7983f549bf(intgo _swig_go_0) {
   dist_dtype arg1 ;
   size_t result;
   long long _swig_go_result;
@@ -12707,7 +12696,7 @@ long long _wrap_dist_dtype_size_cdist_656ba16f52f6032d(intgo _swig_go_0) {
 }
 
 
-long long _wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(_goslice_ _swig_go_0) {
+long long _wrap_dist_tensor_num_elements_cdist_377dbe7983f549bf(_goslice_ _swig_go_0) {
   dist_tensor *arg1 = (dist_tensor *) 0 ;
   dist_swig::Tensors tensors1 ;
   int64_t result;
@@ -12723,7 +12712,7 @@ long long _wrap_dist_tensor_num_elements_cdist_656ba16f52f6032d(_goslice_ _swig_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_aggregation arg2 ;
   
@@ -12735,7 +12724,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_656ba16f52f6032d(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_aggregation result;
   intgo _swig_go_result;
@@ -12748,7 +12737,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_656ba16f52f6032d(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -12767,7 +12756,7 @@ void _wrap_dist_variable_options_name_set_cdist_656ba16f52f6032d(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12780,7 +12769,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_656ba16f52f6032d(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_synchronization arg2 ;
   
@@ -12792,7 +12781,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_656ba16f52f6032d(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   dist_synchronization result;
   intgo _swig_go_result;
@@ -12805,7 +12794,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_656ba16f52f6032d(dis
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_656ba16f52f6032d() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_377dbe7983f549bf() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -12816,7 +12805,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_656ba16f52f6032d() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -12826,7 +12815,7 @@ void _wrap_delete_dist_variable_options_cdist_656ba16f52f6032d(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_377dbe7983f549bf(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -12838,7 +12827,7 @@ void _wrap_dist_variable_options_set_initial_cdist_656ba16f52f6032d(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -12868,7 +12857,7 @@ _gostring_ _wrap_dist_variable_create_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -12878,7 +12867,7 @@ void _wrap_dist_variable_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -12891,7 +12880,7 @@ _gostring_ _wrap_dist_variable_name_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -12904,7 +12893,7 @@ intgo _wrap_dist_variable_num_copies_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12942,7 +12931,7 @@ _gostring_ _wrap_dist_variable_component_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -12967,7 +12956,7 @@ _gostring_ _wrap_dist_variable_read_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -12994,7 +12983,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13019,7 +13008,7 @@ _gostring_ _wrap_dist_replica_read_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -13053,7 +13042,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -13090,7 +13079,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -13103,7 +13092,7 @@ _gostring_ _wrap_dist_variable_class_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_synchronization result;
   intgo _swig_go_result;
@@ -13116,7 +13105,7 @@ intgo _wrap_dist_variable_synchronization_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_aggregation result;
   intgo _swig_go_result;
@@ -13129,7 +13118,7 @@ intgo _wrap_dist_variable_aggregation_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -13144,7 +13133,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -13178,7 +13167,7 @@ _gostring_ _wrap_dist_variable_device_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -13205,7 +13194,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_assign_op arg3 ;
@@ -13236,7 +13225,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_scatter_op arg3 ;
@@ -13267,7 +13256,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13298,7 +13287,7 @@ _gostring_ _wrap_dist_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -13329,7 +13318,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_656ba16f52f6032d(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13362,7 +13351,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -13389,7 +13378,7 @@ _gostring_ _wrap_dist_gather_cdist_656ba16f52f6032d(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -13401,7 +13390,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_656ba16f52f6032d(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13414,7 +13403,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_656ba16f52f6032d(dist_update
 }
 
 
-void _wrap_dist_update_options_parallel_set_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_parallel_set_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -13426,7 +13415,7 @@ void _wrap_dist_update_options_parallel_set_cdist_656ba16f52f6032d(dist_update_o
 }
 
 
-intgo _wrap_dist_update_options_parallel_get_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_parallel_get_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13439,7 +13428,7 @@ intgo _wrap_dist_update_options_parallel_get_cdist_656ba16f52f6032d(dist_update_
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_656ba16f52f6032d() {
+dist_update_options *_wrap_new_dist_update_options_cdist_377dbe7983f549bf() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -13450,7 +13439,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_656ba16f52f6032d(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_377dbe7983f549bf(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -13460,7 +13449,7 @@ void _wrap_delete_dist_update_options_cdist_656ba16f52f6032d(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -13496,7 +13485,7 @@ _gostring_ _wrap_dist_update_cdist_656ba16f52f6032d(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_fn arg2 = (dist_update_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -13530,7 +13519,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -13566,7 +13555,7 @@ _gostring_ _wrap_dist_replica_update_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_strategy_local_results_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -13591,7 +13580,7 @@ _gostring_ _wrap_dist_strategy_local_results_cdist_656ba16f52f6032d(long long _s
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -13618,7 +13607,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_656ba16f52f6032d(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_377dbe7983f549bf(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -13646,7 +13635,7 @@ _gostring_ _wrap_dist_destination_device_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_656ba16f52f6032d(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_377dbe7983f549bf(intgo _swig_go_0, int *_swig_go_1) {
   dist_aggregation arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -13669,7 +13658,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_656ba16f52f6032d(intgo _s
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13681,7 +13670,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_656ba16f52f6032d(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13694,7 +13683,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -13706,7 +13695,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_656ba16f52f6032d(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -13719,7 +13708,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_656ba16f52f6032
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13731,7 +13720,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_656ba16f52f6032d(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13744,7 +13733,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_656ba16f52f6032d(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13756,7 +13745,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_656ba16f52f6032d(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13769,7 +13758,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_656ba16f52f6032d(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -13781,7 +13770,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_656ba16f52f6032d(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -13794,7 +13783,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_656ba16f52f6032d(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_shard_policy arg2 ;
   
@@ -13806,7 +13795,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_656ba16f52f6032d(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_shard_policy result;
   intgo _swig_go_result;
@@ -13819,7 +13808,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_656ba16f52f6032d(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13831,7 +13820,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_656ba16f52f6032d(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13844,7 +13833,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_656ba16f52f6032d(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13856,7 +13845,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_656ba16f52f6032d(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13869,7 +13858,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_656ba16f52f6032d(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13881,7 +13870,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_656ba16f52f6032d(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13894,7 +13883,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13906,7 +13895,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_656ba16f52f6032d(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13919,7 +13908,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_656ba16f52f6032d(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13931,7 +13920,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_656ba16f52f6032d(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13944,7 +13933,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_656ba16f52f6032d(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -13956,7 +13945,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_656ba16f52f6032d(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -13969,7 +13958,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_656ba16f52f6032d(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_input_mode arg2 ;
   
@@ -13981,7 +13970,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_656ba16f52f6032d(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   dist_input_mode result;
   intgo _swig_go_result;
@@ -13994,7 +13983,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_dataset_options_as_one_process_set_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_as_one_process_set_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -14006,7 +13995,7 @@ void _wrap_dist_dataset_options_as_one_process_set_cdist_656ba16f52f6032d(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_as_one_process_get_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_as_one_process_get_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14019,7 +14008,7 @@ intgo _wrap_dist_dataset_options_as_one_process_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_656ba16f52f6032d() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_377dbe7983f549bf() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -14030,7 +14019,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -14040,7 +14029,7 @@ void _wrap_delete_dist_dataset_options_cdist_656ba16f52f6032d(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_377dbe7983f549bf(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -14054,7 +14043,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_656ba16f52f6032d(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -14086,7 +14075,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_656ba16f52f6032d(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14117,7 +14106,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_656ba16f52f6032d(long l
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14129,7 +14118,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_656ba16f52f6032d(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14142,7 +14131,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14154,7 +14143,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_656ba16f52f6032d(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14167,7 +14156,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -14179,7 +14168,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_656ba16f52f6032d(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14192,7 +14181,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_656ba16f52f6032d(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_656ba16f52f6032d() {
+dist_input_context *_wrap_new_dist_input_context_cdist_377dbe7983f549bf() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -14203,7 +14192,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -14213,7 +14202,7 @@ void _wrap_delete_dist_input_context_cdist_656ba16f52f6032d(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032d(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_377dbe7983f549bf(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -14238,7 +14227,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_656ba16f52f6032
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -14268,7 +14257,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_656ba16f52f6032d(long l
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -14278,7 +14267,7 @@ void _wrap_dist_dataset_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -14301,7 +14290,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14313,7 +14302,7 @@ void _wrap_dist_position_pass_set_cdist_656ba16f52f6032d(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14326,7 +14315,7 @@ long long _wrap_dist_position_pass_get_cdist_656ba16f52f6032d(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14338,7 +14327,7 @@ void _wrap_dist_position_elements_set_cdist_656ba16f52f6032d(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14351,7 +14340,7 @@ long long _wrap_dist_position_elements_get_cdist_656ba16f52f6032d(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14363,7 +14352,7 @@ void _wrap_dist_position_examples_set_cdist_656ba16f52f6032d(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14376,7 +14365,7 @@ long long _wrap_dist_position_examples_get_cdist_656ba16f52f6032d(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_656ba16f52f6032d(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_377dbe7983f549bf(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -14388,7 +14377,7 @@ void _wrap_dist_position_batches_set_cdist_656ba16f52f6032d(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14401,7 +14390,7 @@ long long _wrap_dist_position_batches_get_cdist_656ba16f52f6032d(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_656ba16f52f6032d() {
+dist_position *_wrap_new_dist_position_cdist_377dbe7983f549bf() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -14412,7 +14401,7 @@ dist_position *_wrap_new_dist_position_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_position_cdist_656ba16f52f6032d(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_377dbe7983f549bf(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -14422,7 +14411,7 @@ void _wrap_delete_dist_position_cdist_656ba16f52f6032d(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_656ba16f52f6032d(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_377dbe7983f549bf(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -14445,7 +14434,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_377dbe7983f549bf(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -14470,7 +14459,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14493,7 +14482,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -14503,7 +14492,7 @@ void _wrap_dist_iterator_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -14545,7 +14534,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -14576,7 +14565,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_656ba16f52f6032d(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14599,7 +14588,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -14629,7 +14618,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -14652,7 +14641,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -14675,7 +14664,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_656ba16f52f6032d(long long _s
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14687,7 +14676,7 @@ void _wrap_dist_drift_num_copies_set_cdist_656ba16f52f6032d(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14700,7 +14689,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_656ba16f52f6032d(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14712,7 +14701,7 @@ void _wrap_dist_drift_replica_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14725,7 +14714,7 @@ intgo _wrap_dist_drift_replica_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -14737,7 +14726,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_656ba16f52f6032d(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -14750,7 +14739,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_656ba16f52f6032d(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_377dbe7983f549bf(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -14762,7 +14751,7 @@ void _wrap_dist_drift_element_set_cdist_656ba16f52f6032d(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -14775,7 +14764,7 @@ long long _wrap_dist_drift_element_get_cdist_656ba16f52f6032d(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_656ba16f52f6032d() {
+dist_drift *_wrap_new_dist_drift_cdist_377dbe7983f549bf() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -14786,7 +14775,7 @@ dist_drift *_wrap_new_dist_drift_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_377dbe7983f549bf(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -14796,7 +14785,7 @@ void _wrap_delete_dist_drift_cdist_656ba16f52f6032d(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -14821,7 +14810,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric_kind arg2 ;
   char *arg3 = (char *) 0 ;
@@ -14853,7 +14842,7 @@ _gostring_ _wrap_dist_metric_create_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -14891,7 +14880,7 @@ _gostring_ _wrap_dist_metric_update_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -14916,7 +14905,7 @@ _gostring_ _wrap_dist_metric_result_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -14939,7 +14928,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_metric_kind result;
   intgo _swig_go_result;
@@ -14952,7 +14941,7 @@ intgo _wrap_dist_metric_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -14965,7 +14954,7 @@ _gostring_ _wrap_dist_metric_name_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -14978,7 +14967,7 @@ long long _wrap_dist_metric_variable_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -14988,7 +14977,7 @@ void _wrap_dist_metric_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15026,7 +15015,7 @@ _gostring_ _wrap_dist_average_loss_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15057,7 +15046,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15078,7 +15067,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15099,7 +15088,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_get_strategy_cdist_656ba16f52f6032d() {
+long long _wrap_dist_get_strategy_cdist_377dbe7983f549bf() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -15110,7 +15099,7 @@ long long _wrap_dist_get_strategy_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_656ba16f52f6032d() {
+intgo _wrap_dist_has_strategy_cdist_377dbe7983f549bf() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15121,7 +15110,7 @@ intgo _wrap_dist_has_strategy_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_656ba16f52f6032d() {
+intgo _wrap_dist_in_cross_replica_context_cdist_377dbe7983f549bf() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -15132,7 +15121,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_656ba16f52f6032d() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_656ba16f52f6032d() {
+long long _wrap_dist_get_replica_cdist_377dbe7983f549bf() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -15143,7 +15132,7 @@ long long _wrap_dist_get_replica_cdist_656ba16f52f6032d() {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15164,7 +15153,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_656ba16f52f6032d(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -15187,7 +15176,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -15208,7 +15197,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -15233,7 +15222,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_656ba16f52f6032d(long long
 }
 
 
-long long _wrap_dist_value_container_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -15246,7 +15235,7 @@ long long _wrap_dist_value_container_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device_kind arg2 ;
   
@@ -15258,7 +15247,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_656ba16f52f6032d(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device_kind result;
   intgo _swig_go_result;
@@ -15271,7 +15260,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_656ba16f52f6032d(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -15290,7 +15279,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_656ba16f52f6032d
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15303,7 +15292,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_656ba16f52
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -15315,7 +15304,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_656ba16f
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15328,7 +15317,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_656
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15338,7 +15327,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_656ba16f52f6032d(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_656ba16f52f6032d() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_377dbe7983f549bf() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -15349,7 +15338,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_656ba16f52f
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -15359,7 +15348,7 @@ void _wrap_delete_dist_cross_device_options_cdist_656ba16f52f6032d(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -15371,7 +15360,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -15387,7 +15376,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_656ba16f52f6032d(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_656ba16f52f6032d(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_377dbe7983f549bf(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -15410,7 +15399,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_656ba16f52f6032d(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -15420,7 +15409,7 @@ void _wrap_dist_cross_device_destroy_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_of_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_cross_device_kind result;
   intgo _swig_go_result;
@@ -15433,7 +15422,7 @@ intgo _wrap_dist_cross_device_kind_of_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -15446,7 +15435,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -15475,7 +15464,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15506,7 +15495,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -15533,7 +15522,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_656ba16f52f6032d(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -15560,7 +15549,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_options_sharded_set_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_options_sharded_set_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t arg2 ;
   
@@ -15572,7 +15561,7 @@ void _wrap_dist_checkpoint_options_sharded_set_cdist_656ba16f52f6032d(dist_check
 }
 
 
-intgo _wrap_dist_checkpoint_options_sharded_get_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_options_sharded_get_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15585,7 +15574,7 @@ intgo _wrap_dist_checkpoint_options_sharded_get_cdist_656ba16f52f6032d(dist_chec
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -15597,7 +15586,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_656ba16f52f6032d(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -15610,7 +15599,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_656ba16f52f6032d
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_656ba16f52f6032d() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_377dbe7983f549bf() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -15621,7 +15610,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_656ba16f52f6032
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -15631,7 +15620,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_656ba16f52f6032d(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15652,7 +15641,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_656ba16f52f6032d(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15673,7 +15662,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_377dbe7983f549bf(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -15694,7 +15683,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_656ba16f52f6032d(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15728,7 +15717,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -15762,7 +15751,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -15792,7 +15781,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -15805,7 +15794,7 @@ long long _wrap_dist_checkpoint_size_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -15820,7 +15809,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -15863,7 +15852,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -15893,7 +15882,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-void _wrap_dist_checkpoint_map_options_copy_set_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_copy_set_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15905,7 +15894,7 @@ void _wrap_dist_checkpoint_map_options_copy_set_cdist_656ba16f52f6032d(dist_chec
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15918,7 +15907,7 @@ intgo _wrap_dist_checkpoint_map_options_copy_get_cdist_656ba16f52f6032d(dist_che
 }
 
 
-void _wrap_dist_checkpoint_map_options_verify_set_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_checkpoint_map_options_verify_set_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0, intgo _swig_go_1) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t arg2 ;
   
@@ -15930,7 +15919,7 @@ void _wrap_dist_checkpoint_map_options_verify_set_cdist_656ba16f52f6032d(dist_ch
 }
 
 
-intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0) {
+intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -15943,7 +15932,7 @@ intgo _wrap_dist_checkpoint_map_options_verify_get_cdist_656ba16f52f6032d(dist_c
 }
 
 
-dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_656ba16f52f6032d() {
+dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_377dbe7983f549bf() {
   dist_checkpoint_map_options *result = 0 ;
   dist_checkpoint_map_options *_swig_go_result;
   
@@ -15954,7 +15943,7 @@ dist_checkpoint_map_options *_wrap_new_dist_checkpoint_map_options_cdist_656ba16
 }
 
 
-void _wrap_delete_dist_checkpoint_map_options_cdist_656ba16f52f6032d(dist_checkpoint_map_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_map_options_cdist_377dbe7983f549bf(dist_checkpoint_map_options *_swig_go_0) {
   dist_checkpoint_map_options *arg1 = (dist_checkpoint_map_options *) 0 ;
   
   arg1 = *(dist_checkpoint_map_options **)&_swig_go_0; 
@@ -15964,7 +15953,7 @@ void _wrap_delete_dist_checkpoint_map_options_cdist_656ba16f52f6032d(dist_checkp
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_checkpoint_map_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, dist_checkpoint_map_options *_swig_go_2, long long *_swig_go_3) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint_map_options *arg3 = (dist_checkpoint_map_options *) 0 ;
@@ -15996,7 +15985,7 @@ _gostring_ _wrap_dist_checkpoint_map_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_map_all_cdist_377dbe7983f549bf(long long _swig_go_0, dist_checkpoint_map_options *_swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   dist_checkpoint_map_options *arg2 = (dist_checkpoint_map_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16021,7 +16010,7 @@ _gostring_ _wrap_dist_checkpoint_map_all_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16034,7 +16023,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_656ba16f52f6032d(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -16049,7 +16038,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_656ba16f52f6032d(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16069,7 +16058,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -16079,7 +16068,7 @@ void _wrap_dist_checkpoint_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) 
 }
 
 
-intgo _wrap_DIST_PREEMPTION_NONE_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PREEMPTION_NONE_cdist_377dbe7983f549bf() {
   dist_preemption_state result;
   intgo _swig_go_result;
   
@@ -16091,7 +16080,7 @@ intgo _wrap_DIST_PREEMPTION_NONE_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_SAVED_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PREEMPTION_SAVED_cdist_377dbe7983f549bf() {
   dist_preemption_state result;
   intgo _swig_go_result;
   
@@ -16103,7 +16092,7 @@ intgo _wrap_DIST_PREEMPTION_SAVED_cdist_656ba16f52f6032d() {
 }
 
 
-intgo _wrap_DIST_PREEMPTION_OVER_cdist_656ba16f52f6032d() {
+intgo _wrap_DIST_PREEMPTION_OVER_cdist_377dbe7983f549bf() {
   dist_preemption_state result;
   intgo _swig_go_result;
   
@@ -16115,7 +16104,7 @@ intgo _wrap_DIST_PREEMPTION_OVER_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_preemption_options_path_set_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16134,7 +16123,7 @@ void _wrap_dist_preemption_options_path_set_cdist_656ba16f52f6032d(dist_preempti
 }
 
 
-_gostring_ _wrap_dist_preemption_options_path_get_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0) {
+_gostring_ _wrap_dist_preemption_options_path_get_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16147,7 +16136,7 @@ _gostring_ _wrap_dist_preemption_options_path_get_cdist_656ba16f52f6032d(dist_pr
 }
 
 
-void _wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_preemption_options_grace_ns_set_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, long long _swig_go_1) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t arg2 ;
   
@@ -16159,7 +16148,7 @@ void _wrap_dist_preemption_options_grace_ns_set_cdist_656ba16f52f6032d(dist_pree
 }
 
 
-long long _wrap_dist_preemption_options_grace_ns_get_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0) {
+long long _wrap_dist_preemption_options_grace_ns_get_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16172,7 +16161,7 @@ long long _wrap_dist_preemption_options_grace_ns_get_cdist_656ba16f52f6032d(dist
 }
 
 
-dist_preemption_options *_wrap_new_dist_preemption_options_cdist_656ba16f52f6032d() {
+dist_preemption_options *_wrap_new_dist_preemption_options_cdist_377dbe7983f549bf() {
   dist_preemption_options *result = 0 ;
   dist_preemption_options *_swig_go_result;
   
@@ -16183,7 +16172,7 @@ dist_preemption_options *_wrap_new_dist_preemption_options_cdist_656ba16f52f6032
 }
 
 
-void _wrap_delete_dist_preemption_options_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0) {
+void _wrap_delete_dist_preemption_options_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   
   arg1 = *(dist_preemption_options **)&_swig_go_0; 
@@ -16193,7 +16182,7 @@ void _wrap_delete_dist_preemption_options_cdist_656ba16f52f6032d(dist_preemption
 }
 
 
-void _wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_preemption_options_set_variables_cdist_377dbe7983f549bf(dist_preemption_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_preemption_options *arg1 = (dist_preemption_options *) 0 ;
   dist_variable **arg2 = (dist_variable **) 0 ;
   size_t arg3 ;
@@ -16207,7 +16196,7 @@ void _wrap_dist_preemption_options_set_variables_cdist_656ba16f52f6032d(dist_pre
 }
 
 
-_gostring_ _wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_handler_create_cdist_377dbe7983f549bf(long long _swig_go_0, dist_preemption_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_preemption_options *arg2 = (dist_preemption_options *) 0 ;
   dist_preemption_handler **arg3 = (dist_preemption_handler **) 0 ;
@@ -16232,7 +16221,7 @@ _gostring_ _wrap_dist_preemption_handler_create_cdist_656ba16f52f6032d(long long
 }
 
 
-void _wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_preemption_handler_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16242,7 +16231,7 @@ void _wrap_dist_preemption_handler_destroy_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-void _wrap_dist_preemption_notify_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_preemption_notify_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16252,7 +16241,7 @@ void _wrap_dist_preemption_notify_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_preemption_run_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_run_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -16280,7 +16269,7 @@ _gostring_ _wrap_dist_preemption_run_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_preemption_save_if_preempted_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   dist_preemption_state *arg3 = (dist_preemption_state *) 0 ;
@@ -16305,7 +16294,7 @@ _gostring_ _wrap_dist_preemption_save_if_preempted_cdist_656ba16f52f6032d(long l
 }
 
 
-void _wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_preemption_count_run_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   
   arg1 = (dist_preemption_handler *)dist_swig::pointer(_swig_go_0); 
@@ -16315,7 +16304,7 @@ void _wrap_dist_preemption_count_run_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-long long _wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_preemption_total_run_calls_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_preemption_handler *arg1 = (dist_preemption_handler *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16328,7 +16317,7 @@ long long _wrap_dist_preemption_total_run_calls_cdist_656ba16f52f6032d(long long
 }
 
 
-void _wrap_dist_rpc_server_options_num_threads_set_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16340,7 +16329,7 @@ void _wrap_dist_rpc_server_options_num_threads_set_cdist_656ba16f52f6032d(dist_r
 }
 
 
-intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16353,7 +16342,7 @@ intgo _wrap_dist_rpc_server_options_num_threads_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_rpc_server_options_max_queued_set_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_rpc_server_options_max_queued_set_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16365,7 +16354,7 @@ void _wrap_dist_rpc_server_options_max_queued_set_cdist_656ba16f52f6032d(dist_rp
 }
 
 
-intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
+intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16378,7 +16367,7 @@ intgo _wrap_dist_rpc_server_options_max_queued_get_cdist_656ba16f52f6032d(dist_r
 }
 
 
-void _wrap_dist_rpc_server_options_count_memory_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
+void _wrap_dist_rpc_server_options_count_memory_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16388,7 +16377,7 @@ void _wrap_dist_rpc_server_options_count_memory_cdist_656ba16f52f6032d(dist_rpc_
 }
 
 
-dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_656ba16f52f6032d() {
+dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_377dbe7983f549bf() {
   dist_rpc_server_options *result = 0 ;
   dist_rpc_server_options *_swig_go_result;
   
@@ -16399,7 +16388,7 @@ dist_rpc_server_options *_wrap_new_dist_rpc_server_options_cdist_656ba16f52f6032
 }
 
 
-void _wrap_delete_dist_rpc_server_options_cdist_656ba16f52f6032d(dist_rpc_server_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_server_options_cdist_377dbe7983f549bf(dist_rpc_server_options *_swig_go_0) {
   dist_rpc_server_options *arg1 = (dist_rpc_server_options *) 0 ;
   
   arg1 = *(dist_rpc_server_options **)&_swig_go_0; 
@@ -16409,7 +16398,7 @@ void _wrap_delete_dist_rpc_server_options_cdist_656ba16f52f6032d(dist_rpc_server
 }
 
 
-_gostring_ _wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_server_create_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_server_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_server_options *arg3 = (dist_rpc_server_options *) 0 ;
@@ -16446,7 +16435,7 @@ _gostring_ _wrap_dist_rpc_server_create_cdist_656ba16f52f6032d(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_rpc_server_register_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_fn arg3 = (dist_rpc_fn) 0 ;
@@ -16480,7 +16469,7 @@ _gostring_ _wrap_dist_rpc_server_register_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16501,7 +16490,7 @@ _gostring_ _wrap_dist_rpc_server_start_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_address_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16514,7 +16503,7 @@ _gostring_ _wrap_dist_rpc_server_address_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_rpc_server_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_rpc_server *arg1 = (dist_rpc_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -16535,7 +16524,7 @@ _gostring_ _wrap_dist_rpc_server_destroy_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t arg2 ;
   
@@ -16547,7 +16536,7 @@ void _wrap_dist_rpc_client_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rp
 }
 
 
-long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0) {
+long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16560,7 +16549,7 @@ long long _wrap_dist_rpc_client_options_timeout_ns_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_rpc_client_options_count_memory_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0) {
+void _wrap_dist_rpc_client_options_count_memory_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16570,7 +16559,7 @@ void _wrap_dist_rpc_client_options_count_memory_cdist_656ba16f52f6032d(dist_rpc_
 }
 
 
-dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_656ba16f52f6032d() {
+dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_377dbe7983f549bf() {
   dist_rpc_client_options *result = 0 ;
   dist_rpc_client_options *_swig_go_result;
   
@@ -16581,7 +16570,7 @@ dist_rpc_client_options *_wrap_new_dist_rpc_client_options_cdist_656ba16f52f6032
 }
 
 
-void _wrap_delete_dist_rpc_client_options_cdist_656ba16f52f6032d(dist_rpc_client_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_client_options_cdist_377dbe7983f549bf(dist_rpc_client_options *_swig_go_0) {
   dist_rpc_client_options *arg1 = (dist_rpc_client_options *) 0 ;
   
   arg1 = *(dist_rpc_client_options **)&_swig_go_0; 
@@ -16591,7 +16580,7 @@ void _wrap_delete_dist_rpc_client_options_cdist_656ba16f52f6032d(dist_rpc_client
 }
 
 
-_gostring_ _wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_rpc_client_create_cdist_377dbe7983f549bf(_gostring_ _swig_go_0, _gostring_ _swig_go_1, dist_rpc_client_options *_swig_go_2, long long *_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_rpc_client_options *arg3 = (dist_rpc_client_options *) 0 ;
@@ -16628,7 +16617,7 @@ _gostring_ _wrap_dist_rpc_client_create_cdist_656ba16f52f6032d(_gostring_ _swig_
 }
 
 
-void _wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_rpc_client_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   
   arg1 = (dist_rpc_client *)dist_swig::pointer(_swig_go_0); 
@@ -16638,7 +16627,7 @@ void _wrap_dist_rpc_client_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) 
 }
 
 
-void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t arg2 ;
   
@@ -16650,7 +16639,7 @@ void _wrap_dist_rpc_call_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_rpc_
 }
 
 
-long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16663,7 +16652,7 @@ long long _wrap_dist_rpc_call_options_timeout_ns_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_rpc_call_options_cancel_set_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0, long long _swig_go_1) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -16675,7 +16664,7 @@ void _wrap_dist_rpc_call_options_cancel_set_cdist_656ba16f52f6032d(dist_rpc_call
 }
 
 
-long long _wrap_dist_rpc_call_options_cancel_get_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0) {
+long long _wrap_dist_rpc_call_options_cancel_get_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -16688,7 +16677,7 @@ long long _wrap_dist_rpc_call_options_cancel_get_cdist_656ba16f52f6032d(dist_rpc
 }
 
 
-dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_656ba16f52f6032d() {
+dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_377dbe7983f549bf() {
   dist_rpc_call_options *result = 0 ;
   dist_rpc_call_options *_swig_go_result;
   
@@ -16699,7 +16688,7 @@ dist_rpc_call_options *_wrap_new_dist_rpc_call_options_cdist_656ba16f52f6032d() 
 }
 
 
-void _wrap_delete_dist_rpc_call_options_cdist_656ba16f52f6032d(dist_rpc_call_options *_swig_go_0) {
+void _wrap_delete_dist_rpc_call_options_cdist_377dbe7983f549bf(dist_rpc_call_options *_swig_go_0) {
   dist_rpc_call_options *arg1 = (dist_rpc_call_options *) 0 ;
   
   arg1 = *(dist_rpc_call_options **)&_swig_go_0; 
@@ -16709,7 +16698,7 @@ void _wrap_delete_dist_rpc_call_options_cdist_656ba16f52f6032d(dist_rpc_call_opt
 }
 
 
-_gostring_ _wrap_dist_rpc_call_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_call_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16743,7 +16732,7 @@ _gostring_ _wrap_dist_rpc_call_cdist_656ba16f52f6032d(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_rpc_begin_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_rpc_begin_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_rpc_call_options *_swig_go_3, long long *_swig_go_4) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -16777,7 +16766,7 @@ _gostring_ _wrap_dist_rpc_begin_cdist_656ba16f52f6032d(long long _swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_rpc_client_methods_cdist_377dbe7983f549bf(long long _swig_go_0, dist_rpc_call_options *_swig_go_1, long long *_swig_go_2) {
   dist_rpc_client *arg1 = (dist_rpc_client *) 0 ;
   dist_rpc_call_options *arg2 = (dist_rpc_call_options *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16802,7 +16791,7 @@ _gostring_ _wrap_dist_rpc_client_methods_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_remote_value_get_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_remote_value_get_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int64_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -16827,7 +16816,7 @@ _gostring_ _wrap_dist_remote_value_get_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-intgo _wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_remote_value_ready_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16840,7 +16829,7 @@ intgo _wrap_dist_remote_value_ready_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-void _wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_remote_value_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16850,7 +16839,7 @@ void _wrap_dist_remote_value_cancel_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-long long _wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_remote_value_retain_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   dist_remote_value *result = 0 ;
   long long _swig_go_result;
@@ -16863,7 +16852,7 @@ long long _wrap_dist_remote_value_retain_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-void _wrap_dist_remote_value_release_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_remote_value_release_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_remote_value *arg1 = (dist_remote_value *) 0 ;
   
   arg1 = (dist_remote_value *)dist_swig::pointer(_swig_go_0); 
@@ -16873,7 +16862,7 @@ void _wrap_dist_remote_value_release_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-void _wrap_dist_server_options_num_threads_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_server_options_num_threads_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, intgo _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t arg2 ;
   
@@ -16885,7 +16874,7 @@ void _wrap_dist_server_options_num_threads_set_cdist_656ba16f52f6032d(dist_serve
 }
 
 
-intgo _wrap_dist_server_options_num_threads_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
+intgo _wrap_dist_server_options_num_threads_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -16898,7 +16887,7 @@ intgo _wrap_dist_server_options_num_threads_get_cdist_656ba16f52f6032d(dist_serv
 }
 
 
-void _wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_server_options_bind_address_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -16917,7 +16906,7 @@ void _wrap_dist_server_options_bind_address_set_cdist_656ba16f52f6032d(dist_serv
 }
 
 
-_gostring_ _wrap_dist_server_options_bind_address_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
+_gostring_ _wrap_dist_server_options_bind_address_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -16930,7 +16919,7 @@ _gostring_ _wrap_dist_server_options_bind_address_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_start_timeout_ns_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t arg2 ;
   
@@ -16942,7 +16931,7 @@ void _wrap_dist_server_options_start_timeout_ns_set_cdist_656ba16f52f6032d(dist_
 }
 
 
-long long _wrap_dist_server_options_start_timeout_ns_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_start_timeout_ns_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -16955,7 +16944,7 @@ long long _wrap_dist_server_options_start_timeout_ns_get_cdist_656ba16f52f6032d(
 }
 
 
-void _wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_server_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long _swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t arg2 ;
   
@@ -16967,7 +16956,7 @@ void _wrap_dist_server_options_max_message_bytes_set_cdist_656ba16f52f6032d(dist
 }
 
 
-long long _wrap_dist_server_options_max_message_bytes_get_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
+long long _wrap_dist_server_options_max_message_bytes_get_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -16980,7 +16969,7 @@ long long _wrap_dist_server_options_max_message_bytes_get_cdist_656ba16f52f6032d
 }
 
 
-void _wrap_dist_server_options_count_memory_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
+void _wrap_dist_server_options_count_memory_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -16990,7 +16979,7 @@ void _wrap_dist_server_options_count_memory_cdist_656ba16f52f6032d(dist_server_o
 }
 
 
-dist_server_options *_wrap_new_dist_server_options_cdist_656ba16f52f6032d() {
+dist_server_options *_wrap_new_dist_server_options_cdist_377dbe7983f549bf() {
   dist_server_options *result = 0 ;
   dist_server_options *_swig_go_result;
   
@@ -17001,7 +16990,7 @@ dist_server_options *_wrap_new_dist_server_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_server_options_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0) {
+void _wrap_delete_dist_server_options_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   
   arg1 = *(dist_server_options **)&_swig_go_0; 
@@ -17011,7 +17000,7 @@ void _wrap_delete_dist_server_options_cdist_656ba16f52f6032d(dist_server_options
 }
 
 
-_gostring_ _wrap_dist_server_create_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_server_create_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, dist_server_options *_swig_go_3, long long *_swig_go_4) {
   dist_cluster_spec *arg1 = (dist_cluster_spec *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -17045,7 +17034,7 @@ _gostring_ _wrap_dist_server_create_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_server_create_local_cdist_656ba16f52f6032d(dist_server_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_server_create_local_cdist_377dbe7983f549bf(dist_server_options *_swig_go_0, long long *_swig_go_1) {
   dist_server_options *arg1 = (dist_server_options *) 0 ;
   dist_server **arg2 = (dist_server **) 0 ;
   dist_status result;
@@ -17068,7 +17057,7 @@ _gostring_ _wrap_dist_server_create_local_cdist_656ba16f52f6032d(dist_server_opt
 }
 
 
-_gostring_ _wrap_dist_server_register_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_closure_fn arg3 = (dist_closure_fn) 0 ;
@@ -17102,7 +17091,7 @@ _gostring_ _wrap_dist_server_register_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_server_register_update_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_register_update_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_server_update_fn arg3 = (dist_server_update_fn) 0 ;
@@ -17137,7 +17126,7 @@ _gostring_ _wrap_dist_server_register_update_cdist_656ba16f52f6032d(long long _s
 }
 
 
-_gostring_ _wrap_dist_server_start_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_start_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17158,7 +17147,7 @@ _gostring_ _wrap_dist_server_start_cdist_656ba16f52f6032d(long long _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_server_target_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_target_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17171,7 +17160,7 @@ _gostring_ _wrap_dist_server_target_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_server_join_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_server_join_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_server *arg1 = (dist_server *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -17196,7 +17185,7 @@ _gostring_ _wrap_dist_server_join_cdist_656ba16f52f6032d(long long _swig_go_0, l
 }
 
 
-void _wrap_dist_server_stop_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_server_stop_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   
   arg1 = (dist_server *)dist_swig::pointer(_swig_go_0); 
@@ -17206,7 +17195,7 @@ void _wrap_dist_server_stop_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_server_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_server_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_server *arg1 = (dist_server *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -17227,7 +17216,7 @@ _gostring_ _wrap_dist_server_destroy_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_name_cdist_656ba16f52f6032d(long long _swig_go_0) {
+_gostring_ _wrap_dist_closure_name_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17240,7 +17229,7 @@ _gostring_ _wrap_dist_closure_name_cdist_656ba16f52f6032d(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_closure_id_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_closure_id_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17253,7 +17242,7 @@ long long _wrap_dist_closure_id_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_closure_worker_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_closure_worker_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17266,7 +17255,7 @@ intgo _wrap_dist_closure_worker_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_closure_cancel_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_closure_cancel_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -17279,7 +17268,7 @@ long long _wrap_dist_closure_cancel_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_closure_read_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_closure_read_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17313,7 +17302,7 @@ _gostring_ _wrap_dist_closure_read_cdist_656ba16f52f6032d(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_closure_read_rows_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17345,7 +17334,7 @@ _gostring_ _wrap_dist_closure_read_rows_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_closure_assign_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_assign_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -17377,7 +17366,7 @@ _gostring_ _wrap_dist_closure_assign_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_closure_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -17409,7 +17398,7 @@ _gostring_ _wrap_dist_closure_scatter_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_closure_update_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_closure_update_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -17450,7 +17439,7 @@ _gostring_ _wrap_dist_closure_update_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_closure_per_worker_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_closure *arg1 = (dist_closure *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -17480,7 +17469,7 @@ _gostring_ _wrap_dist_closure_per_worker_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_options_max_queued_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_queued_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17492,7 +17481,7 @@ void _wrap_dist_coordinator_options_max_queued_set_cdist_656ba16f52f6032d(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_queued_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_queued_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17505,7 +17494,7 @@ intgo _wrap_dist_coordinator_options_max_queued_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17517,7 +17506,7 @@ void _wrap_dist_coordinator_options_closures_per_worker_set_cdist_656ba16f52f603
 }
 
 
-intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17530,7 +17519,7 @@ intgo _wrap_dist_coordinator_options_closures_per_worker_get_cdist_656ba16f52f60
 }
 
 
-void _wrap_dist_coordinator_options_max_losses_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_options_max_losses_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t arg2 ;
   
@@ -17542,7 +17531,7 @@ void _wrap_dist_coordinator_options_max_losses_set_cdist_656ba16f52f6032d(dist_c
 }
 
 
-intgo _wrap_dist_coordinator_options_max_losses_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
+intgo _wrap_dist_coordinator_options_max_losses_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17555,7 +17544,7 @@ intgo _wrap_dist_coordinator_options_max_losses_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17567,7 +17556,7 @@ void _wrap_dist_coordinator_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_c
 }
 
 
-long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -17580,7 +17569,7 @@ long long _wrap_dist_coordinator_options_timeout_ns_get_cdist_656ba16f52f6032d(d
 }
 
 
-void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t arg2 ;
   
@@ -17592,7 +17581,7 @@ void _wrap_dist_coordinator_options_max_message_bytes_set_cdist_656ba16f52f6032d
 }
 
 
-long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
+long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17605,7 +17594,7 @@ long long _wrap_dist_coordinator_options_max_message_bytes_get_cdist_656ba16f52f
 }
 
 
-dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_656ba16f52f6032d() {
+dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_377dbe7983f549bf() {
   dist_coordinator_options *result = 0 ;
   dist_coordinator_options *_swig_go_result;
   
@@ -17616,7 +17605,7 @@ dist_coordinator_options *_wrap_new_dist_coordinator_options_cdist_656ba16f52f60
 }
 
 
-void _wrap_delete_dist_coordinator_options_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0) {
+void _wrap_delete_dist_coordinator_options_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   
   arg1 = *(dist_coordinator_options **)&_swig_go_0; 
@@ -17626,7 +17615,7 @@ void _wrap_delete_dist_coordinator_options_cdist_656ba16f52f6032d(dist_coordinat
 }
 
 
-void _wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_options_set_partitioner_cdist_377dbe7983f549bf(dist_coordinator_options *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_options *arg1 = (dist_coordinator_options *) 0 ;
   int64_t arg2 ;
   
@@ -17638,7 +17627,7 @@ void _wrap_dist_coordinator_options_set_partitioner_cdist_656ba16f52f6032d(dist_
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_cdist_656ba16f52f6032d(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_create_cdist_377dbe7983f549bf(long long _swig_go_0, dist_coordinator_options *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_coordinator_options *arg2 = (dist_coordinator_options *) 0 ;
   dist_coordinator **arg3 = (dist_coordinator **) 0 ;
@@ -17663,7 +17652,7 @@ _gostring_ _wrap_dist_coordinator_create_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-void _wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_coordinator_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   
   arg1 = (dist_coordinator *)dist_swig::pointer(_swig_go_0); 
@@ -17673,7 +17662,7 @@ void _wrap_dist_coordinator_destroy_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-void _wrap_dist_ps_variable_options_max_staleness_set_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_ps_variable_options_max_staleness_set_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -17685,7 +17674,7 @@ void _wrap_dist_ps_variable_options_max_staleness_set_cdist_656ba16f52f6032d(dis
 }
 
 
-intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0) {
+intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -17698,7 +17687,7 @@ intgo _wrap_dist_ps_variable_options_max_staleness_get_cdist_656ba16f52f6032d(di
 }
 
 
-void _wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_ps_variable_options_colocate_with_set_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -17717,7 +17706,7 @@ void _wrap_dist_ps_variable_options_colocate_with_set_cdist_656ba16f52f6032d(dis
 }
 
 
-_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -17730,7 +17719,7 @@ _gostring_ _wrap_dist_ps_variable_options_colocate_with_get_cdist_656ba16f52f603
 }
 
 
-dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_656ba16f52f6032d() {
+dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_377dbe7983f549bf() {
   dist_ps_variable_options *result = 0 ;
   dist_ps_variable_options *_swig_go_result;
   
@@ -17741,7 +17730,7 @@ dist_ps_variable_options *_wrap_new_dist_ps_variable_options_cdist_656ba16f52f60
 }
 
 
-void _wrap_delete_dist_ps_variable_options_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0) {
+void _wrap_delete_dist_ps_variable_options_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   
   arg1 = *(dist_ps_variable_options **)&_swig_go_0; 
@@ -17751,7 +17740,7 @@ void _wrap_delete_dist_ps_variable_options_cdist_656ba16f52f6032d(dist_ps_variab
 }
 
 
-void _wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_ps_variable_options_set_partitions_cdist_377dbe7983f549bf(dist_ps_variable_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_ps_variable_options *arg1 = (dist_ps_variable_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -17765,7 +17754,7 @@ void _wrap_dist_ps_variable_options_set_partitions_cdist_656ba16f52f6032d(dist_p
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_variable_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_ps_variable_options *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17800,7 +17789,7 @@ _gostring_ _wrap_dist_coordinator_create_variable_cdist_656ba16f52f6032d(long lo
 }
 
 
-long long _wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_coordinator_num_variables_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -17813,7 +17802,7 @@ long long _wrap_dist_coordinator_num_variables_cdist_656ba16f52f6032d(long long 
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_variable_name_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -17828,7 +17817,7 @@ _gostring_ _wrap_dist_coordinator_variable_name_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_variable_spec_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -17873,7 +17862,7 @@ _gostring_ _wrap_dist_coordinator_variable_spec_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_coordinator_variable_part_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _gostring_* _swig_go_3, long long *_swig_go_4, long long *_swig_go_5) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -17916,7 +17905,7 @@ _gostring_ _wrap_dist_coordinator_variable_part_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -17950,7 +17939,7 @@ _gostring_ _wrap_dist_coordinator_read_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_coordinator_read_rows_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -17982,7 +17971,7 @@ _gostring_ _wrap_dist_coordinator_read_rows_cdist_656ba16f52f6032d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_assign_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_assign_op arg3 ;
@@ -18014,7 +18003,7 @@ _gostring_ _wrap_dist_coordinator_assign_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_scatter_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_scatter_op arg3 ;
@@ -18046,7 +18035,7 @@ _gostring_ _wrap_dist_coordinator_scatter_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_coordinator_update_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_coordinator_update_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char **arg3 = (char **) 0 ;
@@ -18087,7 +18076,7 @@ _gostring_ _wrap_dist_coordinator_update_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_coordinator_save_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_coordinator_save_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -18115,7 +18104,7 @@ _gostring_ _wrap_dist_coordinator_save_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_coordinator_restore_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -18145,7 +18134,7 @@ _gostring_ _wrap_dist_coordinator_restore_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-void _wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t arg2 ;
   
@@ -18157,7 +18146,7 @@ void _wrap_dist_schedule_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_sche
 }
 
 
-long long _wrap_dist_schedule_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18170,7 +18159,7 @@ long long _wrap_dist_schedule_options_timeout_ns_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_schedule_options_cancel_set_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0, long long _swig_go_1) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -18182,7 +18171,7 @@ void _wrap_dist_schedule_options_cancel_set_cdist_656ba16f52f6032d(dist_schedule
 }
 
 
-long long _wrap_dist_schedule_options_cancel_get_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0) {
+long long _wrap_dist_schedule_options_cancel_get_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -18195,7 +18184,7 @@ long long _wrap_dist_schedule_options_cancel_get_cdist_656ba16f52f6032d(dist_sch
 }
 
 
-dist_schedule_options *_wrap_new_dist_schedule_options_cdist_656ba16f52f6032d() {
+dist_schedule_options *_wrap_new_dist_schedule_options_cdist_377dbe7983f549bf() {
   dist_schedule_options *result = 0 ;
   dist_schedule_options *_swig_go_result;
   
@@ -18206,7 +18195,7 @@ dist_schedule_options *_wrap_new_dist_schedule_options_cdist_656ba16f52f6032d() 
 }
 
 
-void _wrap_delete_dist_schedule_options_cdist_656ba16f52f6032d(dist_schedule_options *_swig_go_0) {
+void _wrap_delete_dist_schedule_options_cdist_377dbe7983f549bf(dist_schedule_options *_swig_go_0) {
   dist_schedule_options *arg1 = (dist_schedule_options *) 0 ;
   
   arg1 = *(dist_schedule_options **)&_swig_go_0; 
@@ -18216,7 +18205,7 @@ void _wrap_delete_dist_schedule_options_cdist_656ba16f52f6032d(dist_schedule_opt
 }
 
 
-_gostring_ _wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_coordinator_schedule_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, dist_schedule_options *_swig_go_3, long long *_swig_go_4) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -18250,7 +18239,7 @@ _gostring_ _wrap_dist_coordinator_schedule_cdist_656ba16f52f6032d(long long _swi
 }
 
 
-_gostring_ _wrap_dist_coordinator_join_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_coordinator_join_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int64_t arg2 ;
   dist_cancel *arg3 = (dist_cancel *) 0 ;
@@ -18275,7 +18264,7 @@ _gostring_ _wrap_dist_coordinator_join_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_done_cdist_656ba16f52f6032d(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_done_cdist_377dbe7983f549bf(long long _swig_go_0, int *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -18298,7 +18287,7 @@ _gostring_ _wrap_dist_coordinator_done_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_coordinator_create_per_worker_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, long long _swig_go_3) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18335,7 +18324,7 @@ _gostring_ _wrap_dist_coordinator_create_per_worker_cdist_656ba16f52f6032d(long 
 }
 
 
-void _wrap_dist_coordinator_stats_num_ps_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_ps_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18347,7 +18336,7 @@ void _wrap_dist_coordinator_stats_num_ps_set_cdist_656ba16f52f6032d(dist_coordin
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18360,7 +18349,7 @@ intgo _wrap_dist_coordinator_stats_num_ps_get_cdist_656ba16f52f6032d(dist_coordi
 }
 
 
-void _wrap_dist_coordinator_stats_num_workers_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_num_workers_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18372,7 +18361,7 @@ void _wrap_dist_coordinator_stats_num_workers_set_cdist_656ba16f52f6032d(dist_co
 }
 
 
-intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18385,7 +18374,7 @@ intgo _wrap_dist_coordinator_stats_num_workers_get_cdist_656ba16f52f6032d(dist_c
 }
 
 
-void _wrap_dist_coordinator_stats_workers_up_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_coordinator_stats_workers_up_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, intgo _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t arg2 ;
   
@@ -18397,7 +18386,7 @@ void _wrap_dist_coordinator_stats_workers_up_set_cdist_656ba16f52f6032d(dist_coo
 }
 
 
-intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18410,7 +18399,7 @@ intgo _wrap_dist_coordinator_stats_workers_up_get_cdist_656ba16f52f6032d(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_queued_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18422,7 +18411,7 @@ void _wrap_dist_coordinator_stats_queued_set_cdist_656ba16f52f6032d(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_queued_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_queued_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18435,7 +18424,7 @@ long long _wrap_dist_coordinator_stats_queued_get_cdist_656ba16f52f6032d(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_in_flight_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18447,7 +18436,7 @@ void _wrap_dist_coordinator_stats_in_flight_set_cdist_656ba16f52f6032d(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_in_flight_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_in_flight_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18460,7 +18449,7 @@ long long _wrap_dist_coordinator_stats_in_flight_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_scheduled_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18472,7 +18461,7 @@ void _wrap_dist_coordinator_stats_scheduled_set_cdist_656ba16f52f6032d(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_scheduled_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_scheduled_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18485,7 +18474,7 @@ long long _wrap_dist_coordinator_stats_scheduled_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_completed_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18497,7 +18486,7 @@ void _wrap_dist_coordinator_stats_completed_set_cdist_656ba16f52f6032d(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_completed_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_completed_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18510,7 +18499,7 @@ long long _wrap_dist_coordinator_stats_completed_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_failed_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18522,7 +18511,7 @@ void _wrap_dist_coordinator_stats_failed_set_cdist_656ba16f52f6032d(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_failed_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_failed_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18535,7 +18524,7 @@ long long _wrap_dist_coordinator_stats_failed_get_cdist_656ba16f52f6032d(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_cancelled_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18547,7 +18536,7 @@ void _wrap_dist_coordinator_stats_cancelled_set_cdist_656ba16f52f6032d(dist_coor
 }
 
 
-long long _wrap_dist_coordinator_stats_cancelled_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_cancelled_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18560,7 +18549,7 @@ long long _wrap_dist_coordinator_stats_cancelled_get_cdist_656ba16f52f6032d(dist
 }
 
 
-void _wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_losses_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18572,7 +18561,7 @@ void _wrap_dist_coordinator_stats_losses_set_cdist_656ba16f52f6032d(dist_coordin
 }
 
 
-long long _wrap_dist_coordinator_stats_losses_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_losses_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18585,7 +18574,7 @@ long long _wrap_dist_coordinator_stats_losses_get_cdist_656ba16f52f6032d(dist_co
 }
 
 
-void _wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_mark_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t arg2 ;
   
@@ -18597,7 +18586,7 @@ void _wrap_dist_coordinator_stats_mark_set_cdist_656ba16f52f6032d(dist_coordinat
 }
 
 
-long long _wrap_dist_coordinator_stats_mark_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_mark_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -18610,7 +18599,7 @@ long long _wrap_dist_coordinator_stats_mark_get_cdist_656ba16f52f6032d(dist_coor
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18622,7 +18611,7 @@ void _wrap_dist_coordinator_stats_bytes_sent_set_cdist_656ba16f52f6032d(dist_coo
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18635,7 +18624,7 @@ long long _wrap_dist_coordinator_stats_bytes_sent_get_cdist_656ba16f52f6032d(dis
 }
 
 
-void _wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_coordinator_stats_bytes_received_set_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0, long long _swig_go_1) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t arg2 ;
   
@@ -18647,7 +18636,7 @@ void _wrap_dist_coordinator_stats_bytes_received_set_cdist_656ba16f52f6032d(dist
 }
 
 
-long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -18660,7 +18649,7 @@ long long _wrap_dist_coordinator_stats_bytes_received_get_cdist_656ba16f52f6032d
 }
 
 
-dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_656ba16f52f6032d() {
+dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_377dbe7983f549bf() {
   dist_coordinator_stats *result = 0 ;
   dist_coordinator_stats *_swig_go_result;
   
@@ -18671,7 +18660,7 @@ dist_coordinator_stats *_wrap_new_dist_coordinator_stats_cdist_656ba16f52f6032d(
 }
 
 
-void _wrap_delete_dist_coordinator_stats_cdist_656ba16f52f6032d(dist_coordinator_stats *_swig_go_0) {
+void _wrap_delete_dist_coordinator_stats_cdist_377dbe7983f549bf(dist_coordinator_stats *_swig_go_0) {
   dist_coordinator_stats *arg1 = (dist_coordinator_stats *) 0 ;
   
   arg1 = *(dist_coordinator_stats **)&_swig_go_0; 
@@ -18681,7 +18670,7 @@ void _wrap_delete_dist_coordinator_stats_cdist_656ba16f52f6032d(dist_coordinator
 }
 
 
-_gostring_ _wrap_dist_coordinator_query_cdist_656ba16f52f6032d(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
+_gostring_ _wrap_dist_coordinator_query_cdist_377dbe7983f549bf(long long _swig_go_0, dist_coordinator_stats *_swig_go_1) {
   dist_coordinator *arg1 = (dist_coordinator *) 0 ;
   dist_coordinator_stats *arg2 = (dist_coordinator_stats *) 0 ;
   dist_status result;
@@ -18704,7 +18693,7 @@ _gostring_ _wrap_dist_coordinator_query_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_656ba16f52f6032d() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_377dbe7983f549bf() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -18715,7 +18704,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_656ba16f52f6032d() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_656ba16f52f6032d(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_377dbe7983f549bf(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -18725,7 +18714,7 @@ void _wrap_delete_dist_topology_options_cdist_656ba16f52f6032d(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18758,7 +18747,7 @@ _gostring_ _wrap_dist_topology_create_cdist_656ba16f52f6032d(_goslice_ _swig_go_
 }
 
 
-void _wrap_dist_topology_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -18768,7 +18757,7 @@ void _wrap_dist_topology_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18801,7 +18790,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_656ba16f52f6032d(long long _
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -18811,7 +18800,7 @@ void _wrap_dist_device_assignment_destroy_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_656ba16f52f6032d(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_377dbe7983f549bf(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -18834,7 +18823,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_656ba16f52f6032d(dist_topology_op
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18847,7 +18836,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18860,7 +18849,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_656ba16f52f6032d(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -18873,7 +18862,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_656ba16f52f6032d(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -18886,7 +18875,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_656ba16f52f6032d(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18911,7 +18900,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_656ba16f52f6032d(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18936,7 +18925,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_656ba16f52f6032d(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -18961,7 +18950,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -18996,7 +18985,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_656ba16f52f6032d(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -19031,7 +19020,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_656ba16f52f6032d(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -19062,7 +19051,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_656ba16f52f6032d(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_377dbe7983f549bf(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -19085,7 +19074,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_656ba16f52f6032d(lon
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -19098,7 +19087,7 @@ long long _wrap_dist_device_assignment_topology_cdist_656ba16f52f6032d(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19111,7 +19100,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_656ba16f52f6032d(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19124,7 +19113,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_656ba16f52f6032d(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19151,7 +19140,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_656ba16f52f6032d(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19188,7 +19177,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_656ba16f52f6032d(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -19225,7 +19214,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_656ba16f52f6032d(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind arg2 ;
   
@@ -19237,7 +19226,7 @@ void _wrap_dist_partition_kind_set_cdist_656ba16f52f6032d(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition_kind result;
   intgo _swig_go_result;
@@ -19250,7 +19239,7 @@ intgo _wrap_dist_partition_kind_get_cdist_656ba16f52f6032d(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19262,7 +19251,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_656ba16f52f6032d(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19275,7 +19264,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_656ba16f52f6032d(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19287,7 +19276,7 @@ void _wrap_dist_partition_logical_device_set_cdist_656ba16f52f6032d(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19300,7 +19289,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_656ba16f52f6032d(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19312,7 +19301,7 @@ void _wrap_dist_partition_uneven_set_cdist_656ba16f52f6032d(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19325,7 +19314,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_656ba16f52f6032d(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -19337,7 +19326,7 @@ void _wrap_dist_partition_spmd_set_cdist_656ba16f52f6032d(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19350,7 +19339,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_656ba16f52f6032d(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_656ba16f52f6032d() {
+dist_partition *_wrap_new_dist_partition_cdist_377dbe7983f549bf() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -19361,7 +19350,7 @@ dist_partition *_wrap_new_dist_partition_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -19371,7 +19360,7 @@ void _wrap_delete_dist_partition_cdist_656ba16f52f6032d(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19385,7 +19374,7 @@ void _wrap_dist_partition_set_shape_cdist_656ba16f52f6032d(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19399,7 +19388,7 @@ void _wrap_dist_partition_set_dimensions_cdist_656ba16f52f6032d(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_656ba16f52f6032d(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_377dbe7983f549bf(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -19420,7 +19409,7 @@ _gostring_ _wrap_dist_partition_check_cdist_656ba16f52f6032d(dist_partition *_sw
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_656ba16f52f6032d(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_377dbe7983f549bf(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -19432,7 +19421,7 @@ void _wrap_dist_split_options_uneven_set_cdist_656ba16f52f6032d(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_656ba16f52f6032d(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_377dbe7983f549bf(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19445,7 +19434,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_656ba16f52f6032d(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_656ba16f52f6032d() {
+dist_split_options *_wrap_new_dist_split_options_cdist_377dbe7983f549bf() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -19456,7 +19445,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_656ba16f52f6032d(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_377dbe7983f549bf(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -19466,7 +19455,7 @@ void _wrap_delete_dist_split_options_cdist_656ba16f52f6032d(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -19493,7 +19482,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_656ba16f52f6032d(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -19518,7 +19507,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_656ba16f52f6032d(long l
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19531,7 +19520,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_656ba16f52f6032d(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -19544,7 +19533,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_656ba16f52f6032d(long long
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_656ba16f52f6032d(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_377dbe7983f549bf(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -19567,7 +19556,7 @@ _gostring_ _wrap_dist_value_partition_cdist_656ba16f52f6032d(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -19579,7 +19568,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_656ba16f52f6032d(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -19592,7 +19581,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_656ba16f52f6032d(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -19604,7 +19593,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_656ba16f52f6032d(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -19617,7 +19606,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_656ba16f52f6032d(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_656ba16f52f6032d() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_377dbe7983f549bf() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -19628,7 +19617,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -19638,7 +19627,7 @@ void _wrap_delete_dist_devices_options_cdist_656ba16f52f6032d(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_656ba16f52f6032d(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_377dbe7983f549bf(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -19650,7 +19639,7 @@ void _wrap_dist_devices_options_add_result_cdist_656ba16f52f6032d(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -19684,7 +19673,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_656ba16f52f6032d(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_656ba16f52f6032d(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_377dbe7983f549bf(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19697,7 +19686,7 @@ intgo _wrap_dist_device_replica_cdist_656ba16f52f6032d(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -19729,7 +19718,7 @@ _gostring_ _wrap_dist_device_axis_cdist_656ba16f52f6032d(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -19759,7 +19748,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_656ba16f52f6032d(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -19771,7 +19760,7 @@ void _wrap_dist_halo_ndim_set_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_656ba16f52f6032d(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_377dbe7983f549bf(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -19784,7 +19773,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_656ba16f52f6032d(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_656ba16f52f6032d() {
+dist_halo *_wrap_new_dist_halo_cdist_377dbe7983f549bf() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -19795,7 +19784,7 @@ dist_halo *_wrap_new_dist_halo_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_656ba16f52f6032d(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_377dbe7983f549bf(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -19805,7 +19794,7 @@ void _wrap_delete_dist_halo_cdist_656ba16f52f6032d(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19819,7 +19808,7 @@ void _wrap_dist_halo_set_parts_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19833,7 +19822,7 @@ void _wrap_dist_halo_set_low_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -19847,7 +19836,7 @@ void _wrap_dist_halo_set_high_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_377dbe7983f549bf(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -19861,7 +19850,7 @@ void _wrap_dist_halo_set_edges_cdist_656ba16f52f6032d(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_656ba16f52f6032d(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_377dbe7983f549bf(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -19898,7 +19887,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_656ba16f52f6032d(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_656ba16f52f6032d(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_377dbe7983f549bf(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -19937,7 +19926,7 @@ _gostring_ _wrap_dist_reshard_cdist_656ba16f52f6032d(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_656ba16f52f6032d(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_377dbe7983f549bf(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -19966,7 +19955,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_656ba16f52f6032d(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -19986,7 +19975,7 @@ intgo _wrap_fail_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_377dbe7983f549bf(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20006,7 +19995,7 @@ intgo _wrap_fail_as_told_cdist_656ba16f52f6032d(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_rpc_arguments_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_rpc_arguments_cdist_377dbe7983f549bf(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_value **arg1 = (dist_value **) 0 ;
   size_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -20031,7 +20020,7 @@ _gostring_ _wrap_rpc_arguments_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long
 }
 
 
-_gostring_ _wrap_Text_text_cdist_656ba16f52f6032d(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_377dbe7983f549bf(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -20044,7 +20033,7 @@ _gostring_ _wrap_Text_text_cdist_656ba16f52f6032d(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20067,7 +20056,7 @@ _gostring_ _wrap_Text_explain_cdist_656ba16f52f6032d(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -20090,7 +20079,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_656ba16f52f6032d(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -20113,7 +20102,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_656ba16f52f6032d(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -20136,7 +20125,7 @@ _gostring_ _wrap_Text_describe_value_cdist_656ba16f52f6032d(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -20159,7 +20148,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_656ba16f52f6032d(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20182,7 +20171,7 @@ _gostring_ _wrap_Text_write_trace_cdist_656ba16f52f6032d(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_coordinator_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_coordinator *arg2 = (dist_coordinator *) 0 ;
   dist_status result;
@@ -20205,7 +20194,7 @@ _gostring_ _wrap_Text_write_coordinator_trace_cdist_656ba16f52f6032d(Text *_swig
 }
 
 
-_gostring_ _wrap_Text_write_server_trace_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_server_trace_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_server *arg2 = (dist_server *) 0 ;
   dist_status result;
@@ -20228,7 +20217,7 @@ _gostring_ _wrap_Text_write_server_trace_cdist_656ba16f52f6032d(Text *_swig_go_0
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -20258,7 +20247,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_656ba16f52f6032d(Text *_swig_go_0, lon
 }
 
 
-_gostring_ _wrap_Text_explain_cluster_cdist_656ba16f52f6032d(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cluster_cdist_377dbe7983f549bf(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_cluster_resolver *arg2 = (dist_cluster_resolver *) 0 ;
   dist_status result;
@@ -20281,7 +20270,7 @@ _gostring_ _wrap_Text_explain_cluster_cdist_656ba16f52f6032d(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_expand_host_list_cdist_656ba16f52f6032d(Text *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_Text_expand_host_list_cdist_377dbe7983f549bf(Text *_swig_go_0, _gostring_ _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -20309,7 +20298,7 @@ _gostring_ _wrap_Text_expand_host_list_cdist_656ba16f52f6032d(Text *_swig_go_0, 
 }
 
 
-Text *_wrap_new_Text_cdist_656ba16f52f6032d() {
+Text *_wrap_new_Text_cdist_377dbe7983f549bf() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -20320,7 +20309,7 @@ Text *_wrap_new_Text_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_Text_cdist_656ba16f52f6032d(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_377dbe7983f549bf(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -20330,7 +20319,7 @@ void _wrap_delete_Text_cdist_656ba16f52f6032d(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -20353,7 +20342,7 @@ _gostring_ _wrap_Stragglers_read_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_656ba16f52f6032d(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_377dbe7983f549bf(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20366,7 +20355,7 @@ long long _wrap_Stragglers_size_cdist_656ba16f52f6032d(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20381,7 +20370,7 @@ intgo _wrap_Stragglers_collective_cdist_656ba16f52f6032d(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20396,7 +20385,7 @@ intgo _wrap_Stragglers_group_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20411,7 +20400,7 @@ intgo _wrap_Stragglers_replica_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, lo
 }
 
 
-intgo _wrap_Stragglers_worker_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_worker_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -20426,7 +20415,7 @@ intgo _wrap_Stragglers_worker_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, lon
 }
 
 
-long long _wrap_Stragglers_rounds_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_rounds_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20441,7 +20430,7 @@ long long _wrap_Stragglers_rounds_cdist_656ba16f52f6032d(Stragglers *_swig_go_0,
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20456,7 +20445,7 @@ long long _wrap_Stragglers_times_last_cdist_656ba16f52f6032d(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20471,7 +20460,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_656ba16f52f6032d(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20486,7 +20475,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_656ba16f52f6032d(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_377dbe7983f549bf(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -20501,7 +20490,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_656ba16f52f6032d(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_656ba16f52f6032d() {
+Stragglers *_wrap_new_Stragglers_cdist_377dbe7983f549bf() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -20512,7 +20501,7 @@ Stragglers *_wrap_new_Stragglers_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_656ba16f52f6032d(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_377dbe7983f549bf(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -20522,7 +20511,7 @@ void _wrap_delete_Stragglers_cdist_656ba16f52f6032d(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_656ba16f52f6032d(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_377dbe7983f549bf(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -20535,7 +20524,7 @@ long long _wrap_Numbers_size_cdist_656ba16f52f6032d(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -20550,7 +20539,7 @@ long long _wrap_Numbers_at_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20562,7 +20551,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_656ba16f52f6032d(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20574,7 +20563,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_656ba16f52f6032d(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -20586,19 +20575,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_656ba16f52f6032d(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
-  Numbers *arg1 = (Numbers *) 0 ;
-  dist_topology *arg2 = (dist_topology *) 0 ;
-  
-  arg1 = *(Numbers **)&_swig_go_0; 
-  arg2 = (dist_topology *)dist_swig::pointer(_swig_go_1); 
-  
-  (arg1)->topology_serialized((dist_topology const *)arg2);
-  
-}
-
-
-void _wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -20610,7 +20587,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_656ba16f52f6032d(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20637,7 +20614,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_656ba16f52f6032d(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -20664,7 +20641,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_656ba16f52f6032
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_656ba16f52f6032d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_377dbe7983f549bf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20676,7 +20653,7 @@ void _wrap_Numbers_partition_shape_cdist_656ba16f52f6032d(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_656ba16f52f6032d(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_377dbe7983f549bf(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -20688,7 +20665,7 @@ void _wrap_Numbers_partition_dimensions_cdist_656ba16f52f6032d(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_656ba16f52f6032d(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_377dbe7983f549bf(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -20713,7 +20690,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_656ba16f52f6032d(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -20753,7 +20730,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_656ba16f52f6032d(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_377dbe7983f549bf(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -20776,7 +20753,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_656ba16f52f6032d(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_656ba16f52f6032d() {
+Numbers *_wrap_new_Numbers_cdist_377dbe7983f549bf() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -20787,7 +20764,7 @@ Numbers *_wrap_new_Numbers_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_Numbers_cdist_656ba16f52f6032d(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_377dbe7983f549bf(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -20797,32 +20774,7 @@ void _wrap_delete_Numbers_cdist_656ba16f52f6032d(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_656ba16f52f6032d(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
-  long long *arg1 = (long long *) 0 ;
-  size_t arg2 ;
-  dist_topology **arg3 = (dist_topology **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (long long *)_swig_go_0.array; 
-  arg2 = (size_t)_swig_go_1; 
-  arg3 = (dist_topology **)_swig_go_2; 
-  
-  result = (dist_status)topology_from_serialized((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_split_to_logical_devices_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -20853,7 +20805,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_656ba16f52f6032d(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -20880,7 +20832,7 @@ void _wrap_tensor_at_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_set_number_at_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_set_number_at_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -20894,7 +20846,7 @@ void _wrap_set_number_at_cdist_656ba16f52f6032d(long long _swig_go_0, long long 
 }
 
 
-void _wrap_Destinations_add_cdist_656ba16f52f6032d(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_377dbe7983f549bf(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -20915,7 +20867,7 @@ void _wrap_Destinations_add_cdist_656ba16f52f6032d(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_656ba16f52f6032d(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_377dbe7983f549bf(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -20928,7 +20880,7 @@ dist_destination *_wrap_Destinations_get_cdist_656ba16f52f6032d(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_656ba16f52f6032d() {
+Destinations *_wrap_new_Destinations_cdist_377dbe7983f549bf() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -20939,7 +20891,7 @@ Destinations *_wrap_new_Destinations_cdist_656ba16f52f6032d() {
 }
 
 
-void _wrap_delete_Destinations_cdist_656ba16f52f6032d(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_377dbe7983f549bf(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -20949,7 +20901,7 @@ void _wrap_delete_Destinations_cdist_656ba16f52f6032d(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_dtype arg3 ;
@@ -20987,7 +20939,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_656ba16f52f6032d(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_377dbe7983f549bf(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_dtype arg3 ;
@@ -21025,7 +20977,7 @@ _gostring_ _wrap_quick_broadcast_cdist_656ba16f52f6032d(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_656ba16f52f6032d(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_377dbe7983f549bf(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -21053,7 +21005,7 @@ _gostring_ _wrap_run_until_cdist_656ba16f52f6032d(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_656ba16f52f6032d(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_377dbe7983f549bf(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import replace
 from typing import Any, Mapping, Optional, Sequence, Union
 
@@ -304,6 +306,45 @@ class SimpleClusterResolver(Resolved):
         return dict(self._accelerators or {})
 
 
+def _plain(text: str) -> str:
+    """TF_CONFIG as libdist accepts it: TensorFlow makes types of other values by str(), and indices by int().
+
+    What cannot be made so stays as it is, and libdist tells what is wrong.
+    """
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    known = ("cluster", "task", "rpc_layer", "session_master")
+    if isinstance(config, (str, list)) and not any(key in config for key in known):
+        return "{}"
+    if not isinstance(config, dict):
+        return text
+    plain = dict(config)
+    task, cluster = config.get("task"), config.get("cluster")
+    if isinstance(task, (str, list)) and "type" not in task and "index" not in task:
+        del plain["task"]
+    if isinstance(task, dict):
+        plain["task"] = dict(task)
+        if "type" in task and not isinstance(task["type"], (str, list, dict)):
+            plain["task"]["type"] = str(task["type"])
+        if isinstance(task.get("index"), (str, float, bool)):
+            plain["task"]["index"] = _index(task["index"])
+    if isinstance(cluster, dict):
+        plain["cluster"] = {
+            job: {str(_index(key)): address for key, address in tasks.items()} if isinstance(tasks, dict) else tasks
+            for job, tasks in cluster.items()
+        }
+    return text if repr(plain) == repr(config) else json.dumps(plain)
+
+
+def _index(given: Any) -> Any:
+    try:
+        return int(given)
+    except (ValueError, OverflowError):
+        return given
+
+
 class TFConfigClusterResolver(Resolved):
     """Of the environment variable TF_CONFIG, which is read at each question."""
 
@@ -325,6 +366,16 @@ class TFConfigClusterResolver(Resolved):
 
     def _make(self, options: libdist.ClusterResolverOptions) -> libdist.ClusterResolver:
         return libdist.ClusterResolver.tf_config(options)
+
+    @property
+    def _native(self) -> libdist.ClusterResolver:
+        text = os.environ.get("TF_CONFIG", "{}")
+        plain = _plain(text)
+        return self._reader if plain == text else self._make(replace(self._options, tf_config=plain))
+
+    @_native.setter
+    def _native(self, reader: libdist.ClusterResolver) -> None:
+        self._reader = reader
 
 
 class SlurmClusterResolver(Resolved):

@@ -154,10 +154,12 @@ class ReductionToOneDevice(CrossDeviceOps):
 class NcclAllReduce(CrossDeviceOps):
     """Reduces everywhere; by its name with NCCL, here with the same bits as all others."""
 
+    _shown = "NCCL all-reduce"
+
     def __init__(self, num_packs: int = 1) -> None:
         super().__init__()
         if num_packs < 0:
-            raise ValueError(f"NCCL all-reduce requires num_packs >= 0, but {num_packs} is specified")
+            raise ValueError(f"{self._shown} requires num_packs >= 0, but {num_packs} is specified")
         self.num_packs = num_packs
         """In how many packs values travel; of no consequence here."""
         _log.warning("%s has no effect: libdist has one implementation, for CPUs", type(self).__name__)
@@ -168,3 +170,5 @@ class NcclAllReduce(CrossDeviceOps):
 
 class HierarchicalCopyAllReduce(NcclAllReduce):
     """Reduces everywhere, by its name along a hierarchy of devices."""
+
+    _shown = "HierarchicalCopy"

@@ -12,6 +12,7 @@ import numpy as np
 import libdist
 
 from ._missing import Namespace, missing
+from ._topology_proto import parsed, serialized
 
 
 class DeviceOrderMode(enum.IntEnum):
@@ -28,12 +29,15 @@ _NATIVE_ORDER = {int(one): libdist.DeviceOrder[one.name] for one in DeviceOrderM
 class Topology:
     """Where devices are: positions (x, y, z, core) of a mesh, each device in a task."""
 
+    _serialized: Optional[bytes] = None  # those that it was made of
+
     def __init__(
         self, serialized: Optional[bytes] = None, mesh_shape: Any = None, device_coordinates: Any = None
     ) -> None:
         """Of what serialized() gave, or of a mesh and device_coordinates: [tasks, devices of a task, 4]."""
         if serialized is not None:
-            self._native = libdist.Topology.from_serialized(serialized)
+            self._native = parsed(serialized)
+            self._serialized = bytes(serialized)
             return
         if mesh_shape is None or device_coordinates is None:
             raise ValueError("a topology is made of serialized, or of both mesh_shape and device_coordinates")
@@ -77,7 +81,7 @@ class Topology:
 
     def serialized(self) -> bytes:
         """A TopologyProto's bytes."""
-        return self._native.serialized()
+        return self._serialized if self._serialized is not None else serialized(self._native)
 
     def task_ordinal_at_coordinates(self, device_coordinates: Sequence[int]) -> int:
         """Which task the device at a position belongs to."""

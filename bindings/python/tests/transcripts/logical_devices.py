@@ -6,7 +6,7 @@ import numpy as np
 from libdist import DeviceAssignment, Partition, Topology
 
 from given import Answers, NotInPython
-from lines import array_of, tensor_of
+from lines import array_of
 
 
 def numbers(g, key):
@@ -31,16 +31,6 @@ def needed(g, key):
 
 def topology_create(g):
     return Topology(needed(g, "mesh_shape"), positions(g, "device_coordinates", "num_tasks", "num_devices_per_task"))
-
-
-def topology_from_serialized(g):
-    if not g.has("bytes"):
-        raise NotInPython("bytes that are None are no bytes")
-    return Topology.from_serialized(tensor_of(g.fields["bytes"]).tobytes())
-
-
-def serialized(g):
-    return np.frombuffer(g.needed("topology").serialized(), np.uint8)
 
 
 def kept(key):
@@ -126,7 +116,6 @@ def shard(g):
 
 CALLS = {
     "topology_create": topology_create,
-    "topology_from_serialized": topology_from_serialized,
     "topology_destroy": kept("topology"),
     "topology_mesh_rank": lambda g: g.needed("topology").mesh_rank,
     "topology_num_tasks": lambda g: g.needed("topology").num_tasks,
@@ -135,7 +124,6 @@ CALLS = {
     "topology_mesh_shape": lambda g: g.needed("topology").mesh_shape,
     "topology_device_coordinates": lambda g: g.needed("topology").device_coordinates.ravel(),
     "topology_missing_devices": lambda g: g.needed("topology").missing_devices.ravel(),
-    "topology_serialized": serialized,
     "topology_task_at": at("task_at"),
     "topology_device_at": at("device_at"),
     "topology_device_name_at": at("device_name_at", "job"),

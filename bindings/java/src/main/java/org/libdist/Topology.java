@@ -53,20 +53,6 @@ public final class Topology extends NativeObject {
     }
 
     /**
-     * Creates a topology from the bytes of a TopologyProto, as returned by {@link #serialized} or written by
-     * TensorFlow.
-     */
-    public static Topology fromSerialized(byte[] bytes) {
-        long[] numbers = new long[bytes.length];
-        for (int i = 0; i < bytes.length; i++) {
-            numbers[i] = bytes[i];
-        }
-        long[] out = new long[1];
-        DistModule.topology_from_serialized(numbers, numbers.length, out);
-        return new Topology(out[0]);
-    }
-
-    /**
      * Creates a topology of the CPUs that this process may use: package, NUMA domain in it, core in that,
      * hardware thread of the core.
      */
@@ -111,16 +97,6 @@ public final class Topology extends NativeObject {
     public int[][] missingDevices() {
         return ask(handle -> Coordinates.rows(
                         Coordinates.asked(n -> n.topology_missing_devices(handle)), meshRank()));
-    }
-
-    /** Returns the topology as a TopologyProto, with the same bytes that TensorFlow writes. */
-    public byte[] serialized() {
-        long[] numbers = ask(handle -> Coordinates.asked(n -> n.topology_serialized(handle)));
-        byte[] bytes = new byte[numbers.length];
-        for (int i = 0; i < bytes.length; i++) {
-            bytes[i] = (byte) numbers[i];
-        }
-        return bytes;
     }
 
     @FunctionalInterface

@@ -66,14 +66,11 @@ final class TopologyTest {
                     topology.hostNameAt(place, "w".repeat(5000)));
             check(!topology.explain().isEmpty());
             equal(Status.FAILED_PRECONDITION, failure(() -> topology.cpuAt(place)));
-            try (Topology again = Topology.fromSerialized(topology.serialized())) {
+            try (Topology again = Topology.create(topology.meshShape(), topology.deviceCoordinates())) {
                 check(Arrays.deepEquals(tasks, again.deviceCoordinates()));
-                check(Arrays.equals(topology.serialized(), again.serialized()));
                 check(!topology.equals(again));
             }
         }
-        equal(Status.INVALID_ARGUMENT, failure(() -> Topology.fromSerialized(new byte[] {-1, -1, -1})));
-        equal(Status.INVALID_ARGUMENT, failure(() -> Topology.fromSerialized(new byte[0])));
     }
 
     private static void hostTopology() {
@@ -134,7 +131,7 @@ final class TopologyTest {
         topology.close();
         topology.close();
         equal(Status.FAILED_PRECONDITION, failure(topology::meshRank));
-        equal("the topology is closed", thrown(DistException.class, topology::serialized).getMessage());
+        equal("the topology is closed", thrown(DistException.class, topology::meshShape).getMessage());
         Topology held = assignment.topology();
         held.close(); // not its own
         equal(4, held.meshRank());
@@ -169,7 +166,6 @@ final class TopologyTest {
                 () -> Topology.create(new int[] {1, 1, 1, 1}, new int[][][] {{{0, 0}}}));
         thrown(NullPointerException.class, () -> Topology.create(null, new int[][][] {one}));
         thrown(NullPointerException.class, () -> Topology.create(new int[4], null));
-        thrown(NullPointerException.class, () -> Topology.fromSerialized(null));
         try (Topology topology = full(1, 1, 1, 1)) {
             thrown(IllegalArgumentException.class, () -> topology.taskAt(0, 0));
             thrown(IllegalArgumentException.class, () -> topology.hostNameAt(new int[5], "w"));

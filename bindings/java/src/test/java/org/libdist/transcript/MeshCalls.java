@@ -3,7 +3,6 @@
 package org.libdist.transcript;
 
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.Map;
 import java.util.stream.LongStream;
 import org.libdist.DeviceAssignment;
@@ -11,7 +10,6 @@ import org.libdist.DeviceOrder;
 import org.libdist.Partition;
 import org.libdist.PartitionKind;
 import org.libdist.Replica;
-import org.libdist.Tensors;
 import org.libdist.Topology;
 import org.libdist.Value;
 
@@ -79,8 +77,6 @@ final class MeshCalls {
                 (p, l) -> Topology.create(ints(l, "mesh_shape"),
                                 tables(l, "device_coordinates", l.number("num_tasks"),
                                         l.number("num_devices_per_task"))));
-        Calls.object("topology_from_serialized",
-                (p, l) -> Topology.fromSerialized(Tensors.toBytes(Literals.tensor(l.given.get("bytes")))));
         Calls.act("topology_destroy", (p, l) -> topology(p, l).close());
         Calls.number("topology_mesh_rank", (p, l) -> topology(p, l).meshRank());
         Calls.number("topology_num_tasks", (p, l) -> topology(p, l).numTasks());
@@ -89,10 +85,6 @@ final class MeshCalls {
         array(all, "topology_mesh_shape", (p, l) -> array(topology(p, l).meshShape()));
         array(all, "topology_device_coordinates", (p, l) -> array(topology(p, l).deviceCoordinates()));
         array(all, "topology_missing_devices", (p, l) -> array(topology(p, l).missingDevices()));
-        all.put("topology_serialized", (p, l, came) -> {
-            byte[] bytes = topology(p, l).serialized();
-            came.put("out", "u8:" + bytes.length + ":" + HexFormat.of().formatHex(bytes));
-        });
         Calls.number("topology_task_at", (p, l) -> topology(p, l).taskAt(ints(l, "coordinates")));
         Calls.number("topology_device_at", (p, l) -> topology(p, l).deviceAt(ints(l, "coordinates")));
         Calls.text("topology_device_name_at",

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integers in JSON texts and environment variables.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/status.hpp"
+#include "core/cluster/json.hpp"
+
+namespace dist {
+
+// Decimal digits after an optional minus sign, of 32 bits. `what` begins messages.
+Status int_of(std::string_view text, const char* what, int32_t* out) noexcept;
+
+// Such a number, or a text of one.
+Status int_of(const JsonTree::Value& value, const char* what, int32_t* out) noexcept;
+
+}  // namespace dist
