@@ -122,7 +122,8 @@ static dist_status on_dataset(dist_strategy *, const dist_input_context *context
                         context->input_pipeline_id, context->num_replicas_in_sync),
                    out);
 }
-static dist_status on_dataset_reduce(dist_value *state, dist_value *batch, dist_value **out, void *token) {
+static dist_status on_dataset_reduce(dist_dataset *, dist_value *state, dist_value *batch, dist_value **out,
+                                     void *token) {
   return hand_over(call(callbacks, &Callbacks::dataset_reduce, number(token), number(state), number(batch)), out);
 }
 static dist_status on_value(dist_strategy *, const dist_value_context *context, dist_value **out, void *token) {

@@ -98,6 +98,7 @@ CALLBACK = re.compile(
 UPDATE = re.compile(
     r"\((dist_strategy ?\* ?\w*), dist_tensor ?\* ?(\w*), (dist_value ?\* ?\w*),(\s*void ?\* ?\w*)\)((?: -> dist_status)? \{)?"
 )
+FOLD = re.compile(rf"\((?=dist_value ?\* ?\w*, dist_value ?\* ?\w*,\s*dist_value ?\*\* ?\w*,\s*{DATA})")
 ALLOCATOR = re.compile(r"(\(?dist_allocator\)?(?: \w+ =)? ?)\{([^,{}]+), ([^,{}]+), ([^,{}]+)\}")
 
 
@@ -264,7 +265,7 @@ def with_strategies(text, cxx):
         name = "owner" if re.search(r"\*(?:const )?strategy\b", body) else "strategy"
         return "(dist_strategy *, " if cxx else f"(dist_strategy *{name}, "
 
-    return CALLBACK.sub(parameter, text)
+    return FOLD.sub("(dist_dataset *, " if cxx else "(dist_dataset *dataset, ", CALLBACK.sub(parameter, text))
 
 
 def with_headers(text, homes, cxx):

@@ -15,8 +15,8 @@ Status reduce_pass(Dataset& dataset, TakeBatch take, ReducePassFn fn, void* user
     const uint64_t failures = failures_on_this_thread();
     dist_value* made = nullptr;
     const dist_status code = guarded("the reducing function", [&] {
-      return fn(reinterpret_cast<dist_value*>(state->get()), reinterpret_cast<dist_value*>(batch.get()),
-                &made, user_data);
+      return fn(reinterpret_cast<dist_dataset*>(&dataset), reinterpret_cast<dist_value*>(state->get()),
+                reinterpret_cast<dist_value*>(batch.get()), &made, user_data);
     });
     ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // released whatever the status
     if (code != DIST_OK) {

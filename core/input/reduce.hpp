@@ -11,8 +11,8 @@ namespace dist {
 
 // A host function that computes the new state from `state` and the next batch. The callee passes the
 // ownership of *out_state to the caller.
-using ReducePassFn = dist_status (*)(dist_value* state, dist_value* batch, dist_value** out_state,
-                                     void* user_data);
+using ReducePassFn = dist_status (*)(dist_dataset* dataset, dist_value* state, dist_value* batch,
+                                     dist_value** out_state, void* user_data);
 
 // Takes the iterator's next batch; `call` is the host's function, for messages.
 using TakeBatch = Status (*)(Iterator& iterator, const char* call, ValueRef* out);

@@ -368,13 +368,13 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_element_spec(dist_dataset *data
  * `state` is the result for all previous batches; in the first call it is the initial state. libdist takes over the
  * reference of *out_state, which may be `state` itself, retained.
  */
-typedef dist_status (*dist_dataset_reduce_fn)(dist_value *state, dist_value *batch, dist_value **out_state,
-                                              void *user_data);
+typedef dist_status (*dist_dataset_reduce_fn)(dist_dataset *dataset, dist_value *state, dist_value *batch,
+                                              dist_value **out_state, void *user_data);
 
 /**
  * Reduces a whole pass to one value.
  *
- *     state = initial;   for each batch: state = fn(state, batch)
+ *     state = initial;   for each batch: state = fn(dataset, state, batch)
  *
  * The batches are those of dist_iterator_next_optional().
  *

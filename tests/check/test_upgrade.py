@@ -35,6 +35,13 @@ static dist_status first(dist_value **out, void *user_data) {
   return dist_value_create_tensor(dist_get_strategy(), &zero, out);
 }
 
+static dist_status latest(dist_value *state, dist_value *batch, dist_value **out_state, void *user_data) {
+  (void)state, (void)user_data;
+  *out_state = dist_value_retain(batch);
+  return DIST_OK;
+}
+dist_status last_of(dist_dataset *data, dist_value **out) { return dist_dataset_reduce(data, NULL, latest, NULL, out); }
+
 static dist_strategy_options options_of(int32_t replicas) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = replicas;

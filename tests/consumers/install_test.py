@@ -74,14 +74,14 @@ def shared(scratch: Path, prefix: Path) -> None:
     run(*CXX, "-std=c++17", HERE / "main.cpp", *flags, "-o", scratch / "cpp")
     for program in (scratch / "c", scratch / "cpp"):
         run(program, LD_LIBRARY_PATH=str(pc.parents[1]))
-        assert "libdist.so.0" in needed(program), "the shared library is not the one that was linked"
+        assert "libdist.so.1" in needed(program), "the shared library is not the one that was linked"
 
 
 def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
     """The program at the head of dist.h is one."""
     (scratch / "opening.c").write_text(program_of(next(prefix.rglob("dist.h"))), encoding="utf-8")
     run(*CC, "-std=c99", "-Wall", "-Werror", scratch / "opening.c", *flags, "-o", scratch / "opening")
-    assert run(scratch / "opening", LD_LIBRARY_PATH=str(next(prefix.rglob("libdist.so.0")).parent)) == ""
+    assert run(scratch / "opening", LD_LIBRARY_PATH=str(next(prefix.rglob("libdist.so.1")).parent)) == ""
 
 
 def link_module(scratch: Path, prefix: Path, transports: str, links: str, processes: str, faults: str) -> None:
@@ -116,7 +116,7 @@ def cmake(scratch: Path, prefix: Path) -> None:
     run("cmake", "--build", build)
     for name in ("consumer", "consumer_cpp", "consumer_static"):
         run(build / name)
-    assert "libdist.so.0" in needed(build / "consumer")
+    assert "libdist.so.1" in needed(build / "consumer")
     assert "libdist" not in needed(build / "consumer_static")
     exported = run("nm", "-D", "--defined-only", build / "libconsumer_plugin.so")
     assert " dist_" not in exported, "a plugin exports the libdist that it contains"

@@ -257,7 +257,7 @@ value dataset::reduce(const value &initial, Fn &&fn) const {
   dist_value *last = nullptr;
   thrown_.check(dist_dataset_reduce(
                     handle_.get(), initial.get(),
-                    [](dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
+                    [](dist_dataset *, dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
                       auto &self = call::of(user_data);
                       const detail::borrowed before(state), given(batch);
                       return detail::shielded(self.thrown, -1,

@@ -81,9 +81,9 @@ static void batches_are_dealt_in_turn(void **state) {
   }
 }
 
-static dist_status count_batches(dist_value *state, dist_value *batch, dist_value **out_state,
-                                 void *user_data) {
-  (void)batch;
+static dist_status count_batches(dist_dataset *dataset, dist_value *state, dist_value *batch,
+                                 dist_value **out_state, void *user_data) {
+  (void)dataset, (void)batch;
   ++*(int32_t *)user_data;
   *out_state = state;
   return DIST_OK;
@@ -376,8 +376,10 @@ typedef struct summing {
   int64_t fail_at, calls;
 } summing;
 
-static dist_status add_up(dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
+static dist_status add_up(dist_dataset *dataset, dist_value *state, dist_value *batch, dist_value **out,
+                          void *user_data) {
   summing *s = user_data;
+  assert_non_null(dataset);
   if (s->calls++ == s->fail_at) return dist_fail(DIST_CANCELLED, "enough");
   dist_tensor tensor;
   dist_status status = dist_value_tensor(state, &tensor);

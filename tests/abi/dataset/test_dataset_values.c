@@ -239,8 +239,9 @@ static dist_status line(dist_strategy *strategy, size_t file, const char *name, 
   return index == 2 ? DIST_OUT_OF_RANGE : tuple_element(user_data, index, out);
 }
 
-static dist_status nothing_new(dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
-  (void)batch, (void)user_data;
+static dist_status nothing_new(dist_dataset *dataset, dist_value *state, dist_value *batch, dist_value **out,
+                               void *user_data) {
+  (void)dataset, (void)batch, (void)user_data;
   *out = dist_value_retain(state);
   return DIST_OK;
 }

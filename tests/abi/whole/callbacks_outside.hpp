@@ -116,7 +116,7 @@ dist_status in_dataset_reduce() {
   assert_int_equal(dist_value_create_none(current, &state), DIST_OK);
   const dist_status status = dist_dataset_reduce(
       dataset, state,
-      [](dist_value *before, dist_value *, dist_value **out, void *) -> dist_status {
+      [](dist_dataset *, dist_value *before, dist_value *, dist_value **out, void *) -> dist_status {
         behave();
         *out = dist_value_retain(before);
         return DIST_OK;

@@ -177,9 +177,9 @@ static dist_status dataset_fn(dist_strategy *strategy, const dist_input_context 
   (void)context, (void)user_data;
   return dist_dataset_create_from_callback(fixture_here->strategy, source_fn, NULL, NULL, NULL, out_dataset);
 }
-static dist_status dataset_reduce_fn(dist_value *state, dist_value *batch, dist_value **out_state,
-                                     void *user_data) {
-  (void)batch, (void)user_data;
+static dist_status dataset_reduce_fn(dist_dataset *dataset, dist_value *state, dist_value *batch,
+                                     dist_value **out_state, void *user_data) {
+  (void)dataset, (void)batch, (void)user_data;
   *out_state = dist_value_retain(state);
   return DIST_OK;
 }

@@ -67,8 +67,9 @@ static dist_status update(dist_strategy *strategy, const dist_update_place *plac
   (void)args, (void)kwargs;
   return place->replica == 1 ? failing(user_data, out_result) : make(out_result);
 }
-static dist_status fold(dist_value *state, dist_value *batch, dist_value **out_state, void *user_data) {
-  (void)state, (void)batch;
+static dist_status fold(dist_dataset *dataset, dist_value *state, dist_value *batch, dist_value **out_state,
+                        void *user_data) {
+  (void)dataset, (void)state, (void)batch;
   return failing(user_data, out_state);
 }
 

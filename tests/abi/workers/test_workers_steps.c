@@ -275,8 +275,9 @@ static dist_status take_inside(dist_replica *replica, void *user_data) {
   return status;
 }
 
-static dist_status sum_up(dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
-  (void)state;
+static dist_status sum_up(dist_dataset *dataset, dist_value *state, dist_value *batch, dist_value **out,
+                          void *user_data) {
+  (void)dataset, (void)state;
   *out = NULL;
   rows got = {0};
   const dist_status status = keep(batch, 1, 0, &got);

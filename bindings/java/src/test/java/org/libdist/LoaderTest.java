@@ -178,7 +178,7 @@ public final class LoaderTest {
     /** The jar's libraries in a folder, changed by name. */
     private static Path unpacked(Map<String, String> renamed) throws IOException {
         Path folder = Files.createTempDirectory("libdist-test");
-        for (String name : List.of("libdist.so.0", "libdist_java.so")) {
+        for (String name : List.of("libdist.so.1", "libdist_java.so")) {
             try (InputStream in = LoaderTest.class.getResourceAsStream("/" + FOLDER + name)) {
                 byte[] bytes = in.readAllBytes();
                 for (Map.Entry<String, String> rename : renamed.entrySet()) {
@@ -202,7 +202,7 @@ public final class LoaderTest {
     }
 
     private static void remove(Path folder) throws IOException {
-        for (String name : List.of("libdist.so.0", "libdist_java.so")) {
+        for (String name : List.of("libdist.so.1", "libdist_java.so")) {
             Files.deleteIfExists(folder.resolve(name));
         }
         Files.delete(folder);

@@ -28,7 +28,7 @@ final class NativeLoader {
     private static final String KEPT = "org.libdist.native";
     private static final String USED = "org.libdist.binding:";
     private static final String BINDING = "libdist_java.so";
-    private static final String CORE = "libdist.so.0";
+    private static final String CORE = "libdist.so.1";
     /** In the order in which they need each other. Those of others may be beside ours, and need not. */
     private static final List<String> LIBRARIES =
             List.of("libtbb.so.12", "libhwloc.so.15", "libisal.so.2", CORE, BINDING);
@@ -110,7 +110,7 @@ final class NativeLoader {
     private UnsatisfiedLinkError failure(String what) {
         return new UnsatisfiedLinkError(what + ". Tried:\n  " + String.join("\n  ", tried) + "\n-D" + OVERRIDE
                 + "=DIR names a folder with " + BINDING
-                + " and libdist.so.0; for this machine the jar would have them in " + folder());
+                + " and libdist.so.1; for this machine the jar would have them in " + folder());
     }
 
     /** Where the jar has this machine's: "native/linux-x86_64-glibc". */
