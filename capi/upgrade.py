@@ -20,9 +20,9 @@ The script
     the count of elements of operators an int64_t.
 
 It works on names, not on meaning: compile the result. In C++, variables that hold constants of an enum need its type
-now instead of int32_t. upgrade.tsv lists every function of 0.2 with its name in 1.0, its
-header and what has changed. What the script cannot decide is reported: loops that end with DIST_OUT_OF_RANGE, moved
-fields that are set through a pointer, options that are gone, works in files that have both requests and asynchronous collectives, and strategies
+now instead of int32_t. upgrade.tsv lists every function of 0.2 with its name in 1.0, its header and what has changed. What
+the script cannot decide is reported: loops that end with DIST_OUT_OF_RANGE, moved fields that are set through a pointer,
+options and functions that are gone, works in files that have both requests and asynchronous collectives, and strategies
 that are shut down, which have to be destroyed afterwards.
 """
 import argparse
@@ -41,7 +41,8 @@ NOW_TYPES = {"dist_cross_device_kind", "dist_metric_kind", "dist_strategy_kind",
 SAME_AS_DEFAULT = ("DIST_CROSS_DEVICE_HIERARCHICAL_COPY", "DIST_CROSS_DEVICE_NCCL")
 # Options without an effect, their getters, and what TensorFlow's timeout needed.
 GONE = re.compile(
-    r"\b(dist_variable_trainable|dist_cross_device_num_packs|dist_communication_options_describe|dist_topology_(?:from_)?serialized|DIST_(?:ENUM_)?COMMUNICATION_\w+"
+    r"\b(dist_variable_trainable|dist_cross_device_num_packs|dist_communication_options_describe"
+    r"|dist_topology_(?:from_)?serialized|DIST_COMMUNICATION_(?:AUTO|RING|NCCL)|DIST_ENUM_COMMUNICATION"
     r"|(?<=[.>])(?:trainable|num_packs|implementation|has_timeout))\b"
 )
 WORD = re.compile(r"\bdist_\w+|\bDIST_\w+|\bdist::\w+")

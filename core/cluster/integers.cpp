@@ -9,8 +9,9 @@ namespace dist {
 
 Status int_of(std::string_view text, const char* what, int32_t* out) noexcept {
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *out);
-  if (error == std::errc{} && stop == end) return kOk;
+  int32_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc{} && stop == end) return *out = number, kOk;
   return invalid_argument("%s is \"%s\", but must be an integer of 32 bits", what, Shown(text).c_str());
 }
 

@@ -40,6 +40,7 @@ static dist_status latest(dist_value *state, dist_value *batch, dist_value **out
   *out_state = dist_value_retain(batch);
   return DIST_OK;
 }
+const dist_cross_device_kind kind = DIST_CROSS_DEVICE_NCCL;
 dist_status last_of(dist_dataset *data, dist_value **out) { return dist_dataset_reduce(data, NULL, latest, NULL, out); }
 
 static dist_strategy_options options_of(int32_t replicas) {
@@ -112,6 +113,8 @@ int mixed(dist_strategy *strategy, dist_replica_fn fn, dist_collective_options *
   if (dist_strategy_shutdown(strategy, 0)) return 1;
   return dist_submit(strategy, fn, NULL, NULL, &first);
 }
+void gone(dist_variable_options *options) { options->trainable = 1; }
+dist_communication_options kept = DIST_COMMUNICATION_OPTIONS_INIT;
 """
 
 
@@ -140,6 +143,7 @@ def main(script, compiler, cxx_compiler):
     for text in (
         "#include <dist/dist.h>\n#include <dist/experimental/rpc.h>\n#include <dist/tf.h>\n",
         "dist_strategy_local_results(strategy, value, &results)",
+        "kind = DIST_CROSS_DEVICE_DEFAULT;",
         "dist_work_wait(work, DIST_NO_TIMEOUT)",
         "static dist_host_options host;",  # the options outlive the function
         "if (given.cpu != NULL) cpu = *given.cpu;",
@@ -149,9 +153,10 @@ def main(script, compiler, cxx_compiler):
         assert text in made, f"{text!r} is missing in:\n{made}"
     said = undecided(script)
     for number, why in ((2, "helper_threads is now in dist_host_options"), (4, "this file has requests and collectives"),
-                        (5, "this is the last argument"), (6, "dist_strategy_shutdown() leaves the strategy")):
+                        (5, "this is the last argument"), (6, "dist_strategy_shutdown() leaves the strategy"),
+                        (9, "trainable is gone")):
         assert any(line.startswith(f"{number}: {why}") for line in said), said
-    assert len(said) == 4, said
+    assert len(said) == 5, said
     made = upgrade(script, CXX, "old.cpp", cxx_compiler, "-std=c++17")
     assert "#include <dist/experimental/coordinator.hpp>\n#include <dist/experimental/rpc.hpp>\n" in made, made
 

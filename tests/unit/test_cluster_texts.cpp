@@ -115,6 +115,7 @@ void integers(void**) {
   for (const char* bad : {"", " ", " 1", "1 ", "+", "+1", "-", "1_000", "--1", "1 2", "0x1", "1.0", "_1",
                           "1_", "1__2", "2147483648", "99999999999999999999999"}) {
     assert_false(int_of(bad, "it", &number).ok());
+    assert_int_equal(number, INT32_MIN);
   }
 }
 

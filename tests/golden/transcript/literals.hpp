@@ -12,7 +12,7 @@
 
 namespace golden::transcript {
 
-// What is written as an integer.
+// Types whose values are written as integers.
 template <class T>
 concept Number = std::is_integral_v<T> || std::is_enum_v<T>;
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from dataclasses import replace
@@ -306,6 +307,7 @@ class SimpleClusterResolver(Resolved):
         return dict(self._accelerators or {})
 
 
+@functools.lru_cache(maxsize=1)
 def _plain(text: str) -> str:
     """TF_CONFIG as libdist accepts it: TensorFlow makes types of other values by str(), and indices by int().
 
