@@ -3,18 +3,21 @@
  * @file
  * Batches: requests that an instance (serve.h) processes together, step by step.
  *
- *     options.max_items = 8;
- *     options.max_delay_ns = 2 * 1000 * 1000;                        // wait up to 2 ms for a full batch
- *     dist_batcher_create(strategy, step, model, &options, &batcher);
- *
- *     // on a request
- *     item_options.completions = completions;
- *     dist_batcher_submit(batcher, request, &item_options, NULL);
- *
- *     dist_status step(dist_replica *replica, dist_batch *batch, void *model) {
+ *     static dist_status step(dist_replica *replica, dist_batch *batch, void *model) {
  *       for (size_t i = 0; i < dist_batch_size(batch); i++) gather(dist_batch_user_data(batch, i));
  *       return compute(model);                                       // the result of every item in the step
  *     }
+ *
+ *     dist_batcher_options options = DIST_BATCHER_OPTIONS_INIT;
+ *     options.max_items = 8;
+ *     options.max_delay_ns = 2 * 1000 * 1000;                        // wait up to 2 ms for a full batch
+ *     dist_batcher *batcher = NULL;
+ *     dist_batcher_create(strategy, step, model, &options, &batcher);
+ *
+ *     // on a request
+ *     dist_item_options item_options = DIST_ITEM_OPTIONS_INIT;
+ *     item_options.completions = completions;
+ *     dist_batcher_submit(batcher, request, &item_options, NULL);
  *
  * An *item* is a request in a batcher. A *step* is one call of your step function on one instance, with up to max_items
  * items. By default an item completes with the first step that includes it. In a *continuous* batcher an item takes
@@ -48,7 +51,8 @@
  * finishes each item exactly once, however many threads run it.
  *
  *     while (dist_completions_next(completions, 0, &item) == DIST_OK && item != NULL) {
- *       while (dist_request_take(item, 0, &token) == DIST_OK && token != NULL) send(dist_request_user_data(item), token);
+ *       while (dist_request_take(item, 0, &token) == DIST_OK && token != NULL)
+ *         send(dist_request_user_data(item), token);
  *       if (dist_request_test(item, &done) != DIST_OK || done) finish(dist_request_user_data(item));
  *       dist_request_destroy(item);
  *     }
@@ -233,7 +237,8 @@ DIST_API DIST_NODISCARD dist_status dist_batch_check(dist_batch *batch, size_t i
  * Emits a partial result of item i. dist_request_take() returns the results in this order. The item arrives in its
  * completions unless it is already there.
  *
- * Owns     Takes ownership of `result` if it returns DIST_OK: dist_request_take() passes it on, or free_result frees it.
+ * Owns     Takes ownership of `result` if it returns DIST_OK: dist_request_take() passes it on, or free_result frees
+ *          it.
  * Errors   INVALID_ARGUMENT     batch or result is NULL, or i is out of range.
  *          RESOURCE_EXHAUSTED   max_results results of the item have not been taken, or memory is exhausted. The caller
  *                               still owns the result. max_results is never exceeded in a step that emits one result

@@ -3,9 +3,11 @@
  * @file
  * Budgets: limit how many threads several strategies use at the same time.
  *
+ *     dist_budget *budget = NULL;
  *     dist_budget_create(NULL, 8, &budget);           // 8 threads
  *     dist_cpu_options cpu = DIST_CPU_OPTIONS_INIT;
  *     cpu.budget = budget;
+ *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
  *     options.cpu = &cpu;
  *     dist_strategy_create(&options, &small);         // any number of strategies
  *     dist_strategy_create(&options, &large);

@@ -3,8 +3,10 @@
  * @file
  * Checkpoints: save variables and the input position to a file, and load them again.
  *
+ *     dist_position position = DIST_POSITION_INIT;
+ *     dist_iterator_position(pass, &position);
  *     dist_checkpoint_options options = DIST_CHECKPOINT_OPTIONS_INIT;
- *     options.position = &position;                                        // from dist_iterator_position()
+ *     options.position = &position;
  *     dist_checkpoint_save(strategy, "model.safetensors", variables, n, &options);
  *     dist_checkpoint_load(strategy, "model.safetensors", variables, n, &options);
  *
@@ -163,8 +165,8 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_spec(const dist_checkpoint *
  *
  * If libdist does not support the dtype, the value has the bytes of the file as u8.
  *
- * Shape    That of the tensor. If libdist does not support the dtype and an element has fewer than 8 bits, the value has
- *          one dimension, the number of bytes.
+ * Shape    That of the tensor. If libdist does not support the dtype and an element has fewer than 8 bits, the value
+ *          has one dimension, the number of bytes.
  * Order    The bits of the file.
  * Blocks   While the tensor is read.
  * Owns     The caller owns *out_value and releases it with dist_value_release().

@@ -3,6 +3,10 @@
  * @file
  * Clusters: which processes a job has, their addresses, and what each of them does.
  *
+ *     dist_cluster_resolver *resolver = NULL;
+ *     dist_cluster_spec *spec = NULL;
+ *     char type[DIST_MAX_ADDRESS_BYTES];
+ *     int32_t is_set, id, save;
  *     dist_cluster_resolver_create_tf_config(NULL, &resolver);
  *     dist_cluster_resolver_spec(resolver, &spec);
  *     dist_cluster_resolver_task_type(resolver, type, sizeof type, &is_set);

@@ -3,8 +3,13 @@
  * @file
  * Cluster resolvers: find the cluster that a process belongs to and the task that the process is.
  *
+ *     dist_cluster_resolver *resolver = NULL;
  *     dist_cluster_resolver_create_tf_config(NULL, &resolver);      // or Slurm, Kubernetes, ...
- *     worker.cluster_resolver = resolver;                      // a dist_worker_options; options.worker = &worker
+ *     dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+ *     worker.cluster_resolver = resolver;
+ *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+ *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+ *     options.worker = &worker;
  *     dist_strategy_create(&options, &strategy);
  *     dist_cluster_resolver_destroy(resolver);                      // the strategy keeps it
  *

@@ -14,9 +14,9 @@
  * collective fails on every member at once, and all members get the same report. Later collectives of that group fail
  * with the same report until the run has ended. No member hangs.
  *
- * Collectives of tensors block if `out_work` is NULL. Otherwise they are asynchronous: the call returns at once and stores
- * a handle in *out_work, with which dist_work_wait() waits for the result; work.h says more. All members pass out_work to
- * a collective, or none does.
+ * Collectives of tensors block if `out_work` is NULL. Otherwise they are asynchronous: the call returns at once and
+ * stores a handle in *out_work, with which dist_work_wait() waits for the result; work.h says more. All members pass
+ * out_work to a collective, or none does.
  *
  * When a collective has returned, for whatever reason, no peer accesses its buffers any longer. After an error, the
  * contents of its outputs are unspecified.
@@ -363,8 +363,8 @@ DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, c
                                                       size_t n, dist_group **out_group);
 
 /**
- * Destroys a group. NULL is ignored. After dist_strategy_shutdown() this does nothing, and dist_strategy_destroy() frees
- * the group; do not call this after it.
+ * Destroys a group. NULL is ignored. After dist_strategy_shutdown() this does nothing, and dist_strategy_destroy()
+ * frees the group; do not call this after it.
  *
  * With several workers, this destroys only the local handle and does not wait. If other workers use the group later,
  * their collectives fail with a report that this worker has left, once its run has ended.

@@ -3,6 +3,7 @@
  * @file
  * The cross-replica context: reduce, broadcast, gather and update values from outside runs or in merge functions.
  *
+ *     dist_value *losses = NULL, *mean = NULL;
  *     dist_run_values(strategy, step, model, batch, NULL, NULL, &losses);        // one loss per replica
  *     dist_reduce(strategy, DIST_REDUCE_MEAN, losses, NULL, 0, &mean);           // one tensor
  *
@@ -73,8 +74,10 @@ typedef struct dist_destination {
  * workers only: bytes_per_pack limits how many tensors one exchange between the workers reduces, and all workers must
  * pass the same bytes_per_pack.
  *
- *     *out_value = fold over r of value[r]:   mirrored if the destination is on every replica, as a mirrored variable is;
- *                  a tensor if it is a device or a central-storage variable
+ *     *out_value = fold over r of value[r]
+ *
+ * The result is mirrored if the destination is on every replica, as a mirrored variable is. It is a tensor if the
+ * destination is a device or a variable of central storage.
  *
  * All replicas share a value that is mirrored or not distributed: MEAN returns it, and SUM is an error. In
  * dist_batch_reduce_to() with central storage such a value counts as one contribution instead, as in TensorFlow. With
@@ -149,8 +152,8 @@ typedef struct dist_update_place {
 /**
  * Changes one copy of a variable.
  *
- * It is called in the cross-replica context, in the strategy's scope. args and kwargs hold this copy's components and are
- * borrowed. *out_result is NULL before the call; libdist takes over the reference that the function stores there.
+ * It is called in the cross-replica context, in the strategy's scope. args and kwargs hold this copy's components and
+ * are borrowed. *out_result is NULL before the call; libdist takes over the reference that the function stores there.
  */
 typedef dist_status (*dist_update_fn)(dist_strategy *strategy, const dist_update_place *place,
                                       dist_value *args, dist_value *kwargs, dist_value **out_result,
@@ -162,8 +165,8 @@ typedef struct dist_update_options {
   /* 1 = each leaf of the result is a tuple of the results of all calls, or a single result if all calls returned
    * the same object */
   int32_t ungrouped;
-  /* 1 = if the variable is large, calls for several copies run at the same time, on oneTBB's threads; fn must then neither
-   * reduce nor start a run. 0 = one call after another, on this thread */
+  /* 1 = if the variable is large, calls for several copies run at the same time, on oneTBB's threads; fn must then
+   * neither reduce nor start a run. 0 = one call after another, on this thread */
   int32_t parallel;
   int32_t reserved; /* must be 0 */
 } dist_update_options;
@@ -174,8 +177,8 @@ typedef struct dist_update_options {
 DIST_API void dist_update_options_init(dist_update_options *options, uint32_t struct_size_bytes);
 
 /**
- * Calls `fn` for every copy of a variable, with that copy's components of the arguments. The calls are one after another
- * on the calling thread, and fn may reduce and start runs, unless options->parallel is 1.
+ * Calls `fn` for every copy of a variable, with that copy's components of the arguments. The calls are one after
+ * another on the calling thread, and fn may reduce and start runs, unless options->parallel is 1.
  *
  *     for c in 0 .. copies-1:   result[c] = fn(copy[c], component(args, c), component(kwargs, c))
  *     *out_result = merge(result[0], ..., result[copies-1]), mirrored if they differ
@@ -190,8 +193,8 @@ DIST_API void dist_update_options_init(dist_update_options *options, uint32_t st
  *                               the mirrored strategy, which then has no copies of it; the results differ in structure.
  *          FAILED_PRECONDITION  called inside a replica function; a variable of another strategy.
  *          RESOURCE_EXHAUSTED   memory is exhausted.
- *          any                  the status that fn returned; the first failure ends the update. With options->parallel, all
- *                               calls are made, and the lowest copy that failed decides.
+ *          any                  the status that fn returned; the first failure ends the update. With options->parallel,
+ *                               all calls are made, and the lowest copy that failed decides.
  */
 DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_variable *variable,
                                                 dist_update_fn fn, void *user_data, dist_value *args,
@@ -199,8 +202,8 @@ DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_va
                                                 dist_value **out_result);
 
 /**
- * Calls a function once for each device that has variables. The arguments and the result are those of dist_update(), but
- * there is no variable, place->copy is NULL, and options->parallel must be 0.
+ * Calls a function once for each device that has variables. The arguments and the result are those of dist_update(),
+ * but there is no variable, place->copy is NULL, and options->parallel must be 0.
  *
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   Until all calls have returned.

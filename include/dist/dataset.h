@@ -7,8 +7,11 @@
  *     dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
  *     options.global_batch_size = 64;
  *     options.shuffle = 1;
+ *     dist_dataset *dataset = NULL;
  *     dist_dataset_create_from_tensors(strategy, rows, 2, &options, &dataset);
  *
+ *     dist_iterator *pass = NULL;
+ *     dist_value *batch = NULL;
  *     dist_iterator_create(dataset, &pass);
  *     while ((status = dist_iterator_next(pass, &batch)) == DIST_OK && batch != NULL) {
  *       dist_run_values(strategy, step, model, batch, NULL, NULL, NULL);    // each replica gets its part of the batch

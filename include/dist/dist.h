@@ -56,10 +56,10 @@
  *   - A timeout of 0 in options selects the default; as the parameter of a function that waits, it means not to wait.
  *     DIST_NO_TIMEOUT disables a timeout in both.
  *   - The last parameter of a callback is `user_data`. A callback that can fail returns a status. Do not throw an
- *     exception out of a callback or leave it with longjmp(). If a callback does throw a C++ exception, the call that needed the callback
- *     fails, usually with UNKNOWN. An exception of a callback that cannot report a failure, such as dist_release_fn, is
- *     dropped. libdist takes ownership of an object that a callback returns through a pointer, whatever the status is,
- *     and releases it if the status is an error.
+ *     exception out of a callback or leave it with longjmp(). If a callback does throw a C++ exception, the call that
+ *     needed the callback fails, usually with UNKNOWN. An exception of a callback that cannot report a failure, such as
+ *     dist_release_fn, is dropped. libdist takes ownership of an object that a callback returns through a pointer,
+ *     whatever the status is, and releases it if the status is an error.
  *   - A tensor can have any strides, including negative ones. Elements of an input tensor may overlap (stride 0). In an
  *     output tensor, each stride must exceed the span of all smaller ones, so that no two elements overlap. If a list's
  *     length exceeds the address space, the call fails without reading the list.

@@ -8,16 +8,16 @@
 //       replica.all_reduce(dist::reduce_op::sum, gradient);
 //     });
 //
-// This header-only library wraps the whole C API in objects that release themselves, exceptions and lambdas. The C headers
-// document what each call does. A method has the name of its C function without the parts that the object implies:
-// dist_all_reduce(replica, ...) is replica.all_reduce(...).
+// This header-only library wraps the whole C API in objects that release themselves, exceptions and lambdas. The C
+// headers document what each call does. A method has the name of its C function without the parts that the object
+// implies: dist_all_reduce(replica, ...) is replica.all_reduce(...).
 //
-//   - A failing call throws dist::error. An exception thrown by one of your callbacks (a replica, merge or update function,
-//     a source, ...) never crosses the C interface. It ends the call that invoked the callback and is rethrown, as the same
-//     exception, to the caller of that call. Callbacks whose exceptions nobody could catch, such as the operator of a
-//     reduction, must be noexcept.
-//   - A type x_ref is a non-owning handle that can be copied freely; the type x owns the object and releases it. Collectives
-//     allocate nothing.
+//   - A failing call throws dist::error. An exception thrown by one of your callbacks (a replica, merge or update
+//     function, a source, ...) never crosses the C interface. It ends the call that invoked the callback and is
+//     rethrown, as the same exception, to the caller of that call. Callbacks whose exceptions nobody could catch, such
+//     as the operator of a reduction, must be noexcept.
+//   - A type x_ref is a non-owning handle that can be copied freely; the type x owns the object and releases it.
+//     Collectives allocate nothing.
 //   - Const and immutable data are read through const_tensor. A const_tensor does not convert to tensor, so a call that
 //     would write to such data does not compile. A const handle, like a const pointer, does not make its object const.
 //   - Options are the structs of the C API, initialized with DIST_..._OPTIONS_INIT, except for collective_options.

@@ -3,9 +3,13 @@
  * @file
  * Inspection: traces, metrics and descriptions of what the replicas do and did.
  *
- *     dist_strategy_explain(strategy, print_line, stdout);                // configuration of the strategy
- *     dist_strategy_write_trace(strategy, write_file, trace);             // open the file in Perfetto
- *     dist_strategy_write_metrics(strategy, NULL, write_file, scrape);    // a page for Prometheus
+ *     static void write_text(const char *text, size_t size_bytes, void *file) {
+ *       fwrite(text, 1, size_bytes, (FILE *)file);
+ *     }
+ *
+ *     dist_strategy_explain(strategy, write_text, stdout);                // configuration of the strategy
+ *     dist_strategy_write_trace(strategy, write_text, trace);             // open the file in Perfetto
+ *     dist_strategy_write_metrics(strategy, NULL, write_text, scrape);    // a page for Prometheus
  *
  * A flight recorder is always on. Each replica records its last 1,024 events (runs and collectives): when it arrived,
  * when all members had arrived, when it continued, and the parameters. It also keeps totals over its whole life.
@@ -35,13 +39,13 @@ extern "C" {
 /**
  * Describes how the strategy uses this machine, for human readers. The first three lines are a summary:
  *
- *     libdist 0.2.0: mirrored strategy with 8 replicas on 1 worker; threads: the caller of dist_run() and 7 library threads
+ *     libdist 0.2.0: mirrored strategy with 2 replicas on 1 worker; threads: 2 library threads
  *     machine: 2 usable CPUs, 1 NUMA domain, SIMD target AVX3, 1.131 MiB of memory held
- *     warnings: 8 replicas share 2 usable CPUs
+ *     warnings: none
  *
- * The third line is "warnings: none" if nothing needs attention. Details follow in groups (Replicas, Threads, Machine,
- * Synchronization, Collectives, Serving, Memory and tracing), one "  subject: text" per line. The text may change in any
- * version, so programs should not parse it.
+ * The third line lists what needs attention, such as "8 replicas share 2 usable CPUs". Details follow in groups
+ * (Replicas, Threads, Machine, Synchronization, Collectives, Serving, Memory and tracing), one "  subject: text" per
+ * line. The text may change in any version, so programs should not parse it.
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     an argument is NULL.
@@ -99,13 +103,15 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_write_trace(dist_strategy *str
  * A parameter-server strategy with a coordinator also has:
  *
  *     dist_workers_up, dist_closures_queued, dist_closures_in_flight
- *     dist_closures_scheduled_total, dist_closures_total{end: completed, failed or cancelled}, dist_closure_losses_total
+ *     dist_closures_scheduled_total, dist_closures_total{end: completed, failed or cancelled}
+ *     dist_closure_losses_total
  *     dist_coordinator_sent_bytes_total, dist_coordinator_received_bytes_total
  *
  * A strategy with instances (dist_submit()) also has:
  *
  *     dist_requests_queued, dist_requests_running
- *     dist_requests_accepted_total, dist_requests_refused_total{reason: full (or no memory), closed, cancelled or other}
+ *     dist_requests_accepted_total
+ *     dist_requests_refused_total{reason: full (or no memory), closed, cancelled or other}
  *     dist_requests_ended_total{end: completed, failed, cancelled or overdue}
  *     dist_instances_replaced_total, dist_instances_stuck
  *     dist_request_queue_seconds, dist_request_compute_seconds,

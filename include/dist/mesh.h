@@ -7,7 +7,10 @@
  * assignment sets both numbers; without one, D is 1. A replica's function runs on logical device 0. There it can divide
  * tensors over its devices and run functions on all of them, which meet in collectives of their own:
  *
+ *     const int64_t parts[] = {1, 2, 1, 1};                                    // 2 parts along dimension 1
+ *     dist_value *split = NULL, *args = NULL, *result = NULL;
  *     dist_split_to_logical_devices(replica, image, parts, 4, NULL, &split);   // a tensor and its shards
+ *     dist_value_create_list(strategy, &split, 1, &args);
  *     dist_run_on_devices(replica, fn, NULL, args, NULL, NULL, &result);       // fn(device d, shard d) on all devices
  *
  * Values, variables, input and reductions work as in the mirrored strategy.

@@ -3,6 +3,8 @@
  * @file
  * Metrics and losses.
  *
+ *     dist_metric *metric = NULL;
+ *     double loss = 0;
  *     dist_metric_create(strategy, DIST_METRIC_MEAN, "loss", &metric);
  *     dist_metric_update(replica, metric, &losses, NULL, NULL);          // on each replica, as often as needed
  *     dist_metric_result(strategy, metric, &loss);                       // after the run: the mean over all replicas

@@ -6,6 +6,8 @@
  *
  * For an embedding of 10 rows:
  *
+ *     const int64_t shape[] = {10, 4};
+ *     int64_t parts[2], begin, size, part, offset;
  *     dist_partitions_fixed_shards(shape, 2, 0, 3, parts);            // parts = {3, 1}
  *     dist_partitions_part(10, 3, 0, &begin, &size);                  // part 0 has rows 0 .. 3
  *     dist_partitions_part_of(10, 3, 7, &part, &offset);              // row 7 is row 0 of part 2

@@ -34,8 +34,8 @@ typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
   /* limit on the time from the call, including the wait for earlier runs and everything that merge functions start; 0 =
-     default (no limit). If the caller is replica 0, it cannot return before its own function does; if by then all functions have
-     returned DIST_OK, the run succeeds even after the limit */
+     default (no limit). If the caller is replica 0, it cannot return before its own function does; if by then all
+     functions have returned DIST_OK, the run succeeds even after the limit */
   int64_t timeout_ns;
   /* TensorFlow's RunOptions, accepted without effect, because every size may differ from run to run: 0 = default (on),
      1 = on, -1 = off */
@@ -173,8 +173,9 @@ DIST_API DIST_NODISCARD dist_status dist_replica_parallel_for(dist_replica *repl
 
 /**
  * A merge function: runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is the
- * list or tuple passed to dist_merge_call(), an empty list if all passed NULL, and `kwargs` the dictionary or NULL; their
- * items are merged as dist_run_values() merges results. Both are borrowed. *out_result works as in dist_values_fn.
+ * list or tuple passed to dist_merge_call(), an empty list if all passed NULL, and `kwargs` the dictionary or NULL;
+ * their items are merged as dist_run_values() merges results. Both are borrowed. *out_result works as in
+ * dist_values_fn.
  */
 typedef dist_status (*dist_merge_fn)(dist_strategy *strategy, dist_value *args, dist_value *kwargs,
                                      dist_value **out_result, void *user_data);

@@ -5,17 +5,21 @@
  *
  * Between runs, each replica can act as an *instance*: a worker thread that takes requests from one queue per strategy.
  *
+ *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
  *     options.threads = DIST_THREADS_LIBRARY;
  *     dist_strategy_create(&options, &strategy);
- *     dist_instances_open(strategy, &instances_options);     // each instance creates its state and warms up
+ *     dist_instances_open(strategy, NULL);                   // each instance creates its state and warms up
+ *     dist_completions *completions = NULL;
  *     dist_completions_create(NULL, &completions);           // has a descriptor for poll() or epoll
  *
  *     // on a request
+ *     dist_submit_options submit_options = DIST_SUBMIT_OPTIONS_INIT;
  *     submit_options.completions = completions;
  *     submit_options.timeout_ns = 50 * 1000 * 1000;
  *     dist_submit(strategy, answer, question, &submit_options, NULL);
  *
  *     // when the descriptor is readable
+ *     dist_request *request = NULL;
  *     while (dist_completions_next(completions, 0, &request) == DIST_OK && request != NULL) {
  *       status = dist_request_wait(request, 0);              // the result: it has completed
  *       reply(dist_request_user_data(request), status);
@@ -23,15 +27,15 @@
  *     }
  *
  *     // on SIGTERM
- *     dist_instances_close(strategy, 10 * second);           // finishes accepted requests, accepts no new ones
+ *     dist_instances_close(strategy, 10 * 1000000000LL);     // accepts no new requests, has 10 s for the accepted ones
  *
  * Requests and runs (dist_run() and similar calls) share the queue. It is ordered by priority (runs have priority 0),
  * then by arrival. A run starts when all replicas are idle; entries behind it wait until it has started. Functions that
  * read or write variables from outside queue like runs.
  *
  * Each accepted request completes exactly once: when its function returns, or when its deadline expires, it is
- * cancelled (through its cancel object or dist_request_cancel()), or the instances close. A request that is still queued
- * completes immediately in these cases. A running function keeps its replica until it returns; it should call
+ * cancelled (through its cancel object or dist_request_cancel()), or the instances close. A request that is still
+ * queued completes immediately in these cases. A running function keeps its replica until it returns; it should call
  * dist_replica_check() from time to time and return when that fails. Functions on its logical devices are notified by
  * the calls that they make.
  *
@@ -43,9 +47,9 @@
  * alive. A batcher's step is stuck when the deadline or cancellation of one of its items is that long ago; batch.h
  * describes what happens to the items.
  *
- * Inside a request, the replica works alone: dist_replica_parallel_for(), dist_run_on_devices(), dist_replica_read() and
- * functions that describe the replica work, while collectives, groups and merge calls fail with FAILED_PRECONDITION. A
- * failed request does not affect other requests.
+ * Inside a request, the replica works alone: dist_replica_parallel_for(), dist_run_on_devices(), dist_replica_read()
+ * and functions that describe the replica work, while collectives, groups and merge calls fail with
+ * FAILED_PRECONDITION. A failed request does not affect other requests.
  */
 #ifndef DIST_SERVE_H
 #define DIST_SERVE_H

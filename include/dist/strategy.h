@@ -290,10 +290,10 @@ DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, u
  * progress, and waits up to `timeout_ns` for their functions (0: does not wait). Then it ends the threads.
  *
  * The handle stays valid until dist_strategy_destroy(), so other threads may still use it: their runs fail with
- * CANCELLED. If a function has not returned in time, its collectives fail with CANCELLED too, and dist_strategy_destroy()
- * does not wait for it: everything that it uses stays valid until it returns, and the last such thread frees it. That can
- * be a library thread, a caller of dist_run() (whose call returns when its functions have), or a host thread in
- * dist_replica_leave(). Does nothing if `strategy` is NULL, or in a forked child.
+ * CANCELLED. If a function has not returned in time, its collectives fail with CANCELLED too, and
+ * dist_strategy_destroy() does not wait for it: everything that it uses stays valid until it returns, and the last such
+ * thread frees it. That can be a library thread, a caller of dist_run() (whose call returns when its functions have),
+ * or a host thread in dist_replica_leave(). Does nothing if `strategy` is NULL, or in a forked child.
  *
  * Context  Strategy, serialized, except that runs may begin, be queued or be in progress. Not inside a function of the
  *          strategy's replicas, nor in its scope.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/tf.hpp: tf.h for C++, for programs that are ported from tf.distribute: the thread's default strategy, colocation, and
-// cross-device operations as objects.
+// dist/tf.hpp: tf.h for C++, for programs that are ported from tf.distribute: the thread's default strategy,
+// colocation, and cross-device operations as objects.
+//
+//     dist::set_strategy(strategy);                             // tf.distribute.experimental_set_strategy(strategy)
+//     const dist::strategy_ref same = dist::get_strategy();     // also outside its scope
 #ifndef DIST_TF_HPP
 #define DIST_TF_HPP
 

@@ -6,6 +6,8 @@
  * For one replica on two cores of this host:
  *
  *     const int32_t block[] = {1, 1, 2, 1};
+ *     dist_topology *topology = NULL;
+ *     dist_device_assignment *assignment = NULL;
  *     dist_topology_from_host(NULL, &topology);
  *     dist_device_assignment_build(topology, block, NULL, 4, 1, DIST_DEVICE_ORDER_AUTO, &assignment);
  *
@@ -84,9 +86,10 @@ DIST_API void dist_topology_destroy(dist_topology *topology);
  * Owns     The caller owns *out_assignment and destroys it with dist_device_assignment_destroy(). It retains the
  *          topology.
  * Errors   INVALID_ARGUMENT    topology or out_assignment is NULL; device_order is not one of the constants; the number
- *                              of dimensions is wrong; a number is below 1; the blocks do not fit into the mesh, or not that many of them; the number of replicas
- *                              is negative; or the requirements of RING are not met. If devices are missing, also:
- *                              there is a stride, no replica, or too few devices.
+ *                              of dimensions is wrong; a number is below 1; the blocks do not fit into the mesh, or not
+ *                              that many of them; the number of replicas is negative; or the requirements of RING are
+ *                              not met. If devices are missing, also: there is a stride, no replica, or too few
+ *                              devices.
  *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(

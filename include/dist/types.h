@@ -4,6 +4,10 @@
  * Types and constants that all other headers use: status codes, element types, reduction operators, tensors, handles,
  * and the host's allocator, log and clock. This header declares no functions. The value of a constant never changes.
  *
+ *     float numbers[] = {1, 2, 3, 4, 5, 6};
+ *     const int64_t shape[] = {2, 3};
+ *     const dist_tensor tensor = {numbers, DIST_F32, 2, shape, NULL};       // a view of `numbers`: nothing is copied
+ *
  * **How functions are documented.** The comment of a function states only what differs from these defaults:
  *
  *     Context  Any, concurrent: callable inside and outside replicas, and from several threads at once.
@@ -187,8 +191,8 @@ typedef enum dist_threads DIST_INT32 {
  * Link modules have further values: dist/experimental/links.h.
  */
 typedef enum dist_transport DIST_INT32 {
-  /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is named,
-     workers of one machine and user exchange data through shared memory */
+  /* the one named by DIST_TRANSPORT; else GRPC, or NONE for host names without TLS and DIST_PLAINTEXT. If none is
+     named, workers of one machine and user exchange data through shared memory */
   DIST_TRANSPORT_AUTO = 0x700,
   DIST_TRANSPORT_NONE =
       0x701, /* no transport: the first call that needs another worker fails with UNAVAILABLE */

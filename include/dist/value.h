@@ -312,8 +312,8 @@ DIST_API DIST_NODISCARD dist_status dist_value_to_dlpack(dist_value *value,
 DIST_API size_t dist_dtype_size(dist_dtype dtype);
 
 /**
- * Returns the number of elements of a tensor, the product of its sizes; -1 if the tensor is NULL, has a negative size or
- * number of dimensions, or its number of elements exceeds 2^63 - 1.
+ * Returns the number of elements of a tensor, the product of its sizes; -1 if the tensor is NULL, has a negative size
+ * or number of dimensions, or its number of elements exceeds 2^63 - 1.
  *
  * Shape    Any.
  * Order    –

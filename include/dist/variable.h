@@ -5,10 +5,13 @@
  *
  *     dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
  *     options.name = "w";
- *     dist_variable_create(strategy, &initial, &options, &w);           // copies equal to `initial`
+ *     options.aggregation = DIST_AGGREGATION_MEAN;
+ *     dist_variable *w = NULL;
+ *     dist_variable_create(strategy, &initial, &options, &w);               // copies equal to `initial`
  *
- *     dist_replica_assign(replica, w, DIST_ASSIGN_SUB, &step, NULL);    // in a run: all replicas, by w's aggregation
- *     dist_variable_read(strategy, w, &value);                          // outside runs: a new tensor
+ *     dist_replica_assign(replica, w, DIST_ASSIGN_SUB, &gradient, NULL);    // in a run: copy -= mean gradient
+ *     dist_value *value = NULL;
+ *     dist_variable_read(strategy, w, &value);                              // outside runs: a new tensor
  *
  * Functions that read or write variables from outside replicas wait for a turn between the strategy's runs, so that no
  * thread sees a half-written value. This applies to read, assign, scatter, update, drift checks, checkpoints and

@@ -3,15 +3,18 @@
  * @file
  * Versions: replace data that all replicas read, such as model weights, while they run.
  *
+ *     dist_versions *versions = NULL;
  *     dist_versions_create(NULL, &versions);
  *     dist_versions_publish(versions, load_model("v1"), release_model, NULL, NULL);
  *
  *     // in a replica function or a request
- *     dist_replica_version(replica, versions, (void **)&model, NULL);      // the same version until the function ends
+ *     void *model = NULL;
+ *     dist_replica_version(replica, versions, &model, NULL);               // the same version until the function ends
  *
  *     // to replace it
+ *     int64_t number = 0;
  *     dist_versions_publish(versions, load_model("v2"), release_model, NULL, &number);
- *     dist_versions_await(versions, number, -1);                           // v1 has been released
+ *     dist_versions_await(versions, number, DIST_NO_TIMEOUT);              // v1 has been released
  *
  * All replicas of a run see the same version until the run ends, whatever is published meanwhile: the version that is
  * latest when the first of them asks. This includes their logical devices and runs inside their merge functions. A

@@ -4,16 +4,25 @@
  * Work: handles of asynchronous collectives and of plans (collectives that are prepared once and repeated).
  *
  *     // asynchronous: start, compute something else, wait
+ *     dist_work *work = NULL;
  *     dist_all_reduce(replica, DIST_REDUCE_SUM, &gradient, &gradient, 1, NULL, &work);
  *     ...
  *     status = dist_work_wait(work, DIST_NO_TIMEOUT);
  *     dist_work_destroy(work);
  *
  *     // planned: prepare once, then one round per step
- *     options.planned = 1;   options.bytes_per_pack = 4 << 20;
+ *     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+ *     options.planned = 1;
+ *     options.bytes_per_pack = 4 << 20;
+ *     dist_work *plan = NULL;
  *     dist_all_reduce(replica, DIST_REDUCE_SUM, gradients, gradients, n, &options, &plan);
- *     every step:   for t in n-1 .. 0:  (compute gradient t)   dist_work_ready(plan, t);
- *                   dist_work_wait(plan, DIST_NO_TIMEOUT);
+ *     for (int step = 0; step < steps; step++) {
+ *       for (size_t t = n; t-- > 0;) {
+ *         compute_gradient(t);
+ *         dist_work_ready(plan, t);                   // a pack starts when its tensors are ready on all members
+ *       }
+ *       status = dist_work_wait(plan, DIST_NO_TIMEOUT);
+ *     }
  *
  * **Asynchronous collectives.** With `out_work`, a collective returns at once. Its tensors belong
  * to libdist until it has completed; descriptions of tensors, options and splits are copied. It starts when all members
@@ -106,8 +115,8 @@ DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, 
 DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
 
 /**
- * Destroys the handle. Does nothing if `work` is NULL. Must be called before dist_strategy_destroy(), which fails otherwise;
- * after dist_strategy_shutdown() it may follow, and the work keeps the strategy's memory until then.
+ * Destroys the handle. Does nothing if `work` is NULL. Must be called before dist_strategy_destroy(), which fails
+ * otherwise; after dist_strategy_shutdown() it may follow, and the work keeps the strategy's memory until then.
  *
  * Context  Replica, the one that started the work. If it has completed: any, serialized.
  * Blocks   As dist_work_wait() does without a limit, if the collective is in progress.

@@ -6,6 +6,7 @@
  * A worker is one task of a cluster (cluster.h) with a strategy of kind DIST_STRATEGY_MULTI_WORKER_MIRRORED. All
  * workers run the same program:
  *
+ *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
  *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
  *     dist_strategy_create(&options, &strategy);
  *     dist_run(strategy, step, NULL, NULL);          // the replicas of all workers meet in collectives
@@ -70,8 +71,8 @@
  * Joining ends early only if a peer that has proven that it knows the job's secret rejects the worker. Anything else at
  * worker 0's address, for example an old job that is ending or a failed TLS handshake, is retried until the deadline,
  * and the report lists what was met. If TLS fails, the reports of both workers contain the cause: an unknown authority,
- * a certificate that has expired, is not yet valid or names other hosts, or plain text on one side. To find the cause, a
- * worker that misses a peer makes a TLS handshake with the peer's address from time to time.
+ * a certificate that has expired, is not yet valid or names other hosts, or plain text on one side. To find the cause,
+ * a worker that misses a peer makes a TLS handshake with the peer's address from time to time.
  *
  * **Lost workers.** If a worker is killed, the others notice at once; if it is stopped or unreachable, they notice
  * after a lease. A worker that stood still for half a lease checks with worker 0 before it continues. The remaining
@@ -81,10 +82,13 @@
  *
  * **Workers in one process.** For tests and experiments, workers can be strategies of one process that share a network:
  *
+ *     dist_network *network = NULL;
  *     dist_network_create(2, NULL, &network);
- *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
+ *     dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
  *     worker.cluster_resolver = resolver;            // a resolver for worker 0; worker 1 needs another one
  *     worker.network = network;
+ *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+ *     options.kind = DIST_STRATEGY_MULTI_WORKER_MIRRORED;
  *     options.worker = &worker;
  *     dist_strategy_create(&options, &strategy);     // the same for worker 1; each worker runs on its own thread
  *

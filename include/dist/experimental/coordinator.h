@@ -4,19 +4,23 @@
  * The coordinator of a job with parameter servers: it keeps variables on the tasks of job "ps" and runs closures on the
  * tasks of job "worker" (server.h), like TensorFlow's ClusterCoordinator with a ParameterServerStrategy.
  *
+ *     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
  *     options.kind = DIST_STRATEGY_PARAMETER_SERVER;                           // TF_CONFIG lists the servers
  *     dist_strategy_create(&options, &strategy);
+ *     dist_coordinator *coordinator = NULL;
  *     dist_coordinator_create(strategy, NULL, &coordinator);
  *     dist_coordinator_create_variable(coordinator, "w", &zeros, NULL);        // on ps 0; the next one on ps 1, ...
  *
- *     for (step = 0; step < 1000; ++step)
+ *     for (int step = 0; step < 1000; ++step)
  *       dist_coordinator_schedule(coordinator, "train", batch, NULL, NULL);
- *     dist_coordinator_join(coordinator, -1, NULL);
+ *     dist_coordinator_join(coordinator, DIST_NO_TIMEOUT, NULL);
+ *     const char *names[] = {"w"};
+ *     dist_value *w = NULL;
  *     dist_coordinator_read(coordinator, names, 1, &w);
  *
  *     dist_coordinator_destroy(coordinator);                                   // also stops the servers
  *
- *     dist-launch --ps 2 --workers 3 -- ./program
+ * `dist-launch --ps 2 --workers 3 -- ./program` starts such a job.
  *
  * Closures run concurrently and do not wait for each other: training is asynchronous.
  *

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/coordinator.hpp: closures on workers, and variables on parameter servers (coordinator.h). All of it is
-// experimental.
+// dist/experimental/coordinator.hpp: closures on workers, and variables on parameter servers (coordinator.h). All of it
+// is experimental.
 //
-//     dist::strategy strategy(options);                       // of kind DIST_STRATEGY_PARAMETER_SERVER
+//     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+//     options.kind = DIST_STRATEGY_PARAMETER_SERVER;          // TF_CONFIG lists the servers
+//     dist::strategy strategy(options);
 //     dist::coordinator coordinator(strategy);
 //     coordinator.create_variable("w", zeros);
 //     for (int step = 0; step < 1000; ++step) coordinator.schedule("train", batch);

@@ -3,24 +3,25 @@
  * @file
  * Link modules: other ways to move data between worker processes.
  *
- * A link module moves bytes between two workers, for example over TCP or a network adapter of its own kind. libdist does
- * everything else: it finds out who the workers are and which of them are alive (over gRPC), makes both ends prove that
- * they know the job's secret, and divides the bytes into messages. Gloo's module (DIST_TRANSPORT_GLOO) uses this
+ * A link module moves bytes between two workers, for example over TCP or a network adapter of its own kind. libdist
+ * does everything else: it finds out who the workers are and which of them are alive (over gRPC), makes both ends prove
+ * that they know the job's secret, and divides the bytes into messages. Gloo's module (DIST_TRANSPORT_GLOO) uses this
  * interface; examples/link_module contains a module for plain TCP sockets.
  *
- *     static const dist_link_functions kTcp = {sizeof kTcp, "tcp", "plain TCP", ...};
+ *     static const dist_link_functions kTcp = {.struct_size = sizeof kTcp, .name = "tcp", .open = open_tcp, ...};
  *
- *     dist_transport transport;
+ *     dist_transport transport = DIST_TRANSPORT_AUTO;
  *     dist_link_register(&kTcp, &transport);       // in each worker, before it creates its strategy
- *     worker.transport = transport;                // of dist_worker_options; or the variable DIST_TRANSPORT=tcp
+ *     dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;
+ *     worker.transport = transport;                // or set the environment variable DIST_TRANSPORT=tcp
  *
  * A program needs no such call if the module is a shared library `libdist-NAME.so` beside libdist-grpc.so, or in
  * DIST_MODULE_FOLDER, that exports the function DIST_LINK_MODULE_ENTRY. DIST_TRANSPORT=NAME then loads it.
  *
  * A link is one connection for the messages from one worker to another. Both ends call `listen`, exchange the addresses
- * over gRPC, and call `connect` with the other end's address. Exactly one end has `initiates` set. A module may let that
- * end connect and the other one accept. From then on the connection is an ordered, reliable stream of bytes in both
- * directions. libdist calls `write` and `read` to move as many bytes as possible without waiting. The module calls
+ * over gRPC, and call `connect` with the other end's address. Exactly one end has `initiates` set. A module may let
+ * that end connect and the other one accept. From then on the connection is an ordered, reliable stream of bytes in
+ * both directions. libdist calls `write` and `read` to move as many bytes as possible without waiting. The module calls
  * `ready` whenever another attempt may succeed.
  *
  * Security: libdist treats the data of every module as unencrypted. It refuses to use a module together with TLS
@@ -53,7 +54,10 @@ typedef struct dist_link_block {
 /** The maximum size of an address, in bytes. */
 #define DIST_LINK_MAX_ADDRESS_BYTES 256
 
-/** The functions that a module calls. They may be called by any thread of the module, but not inside one of its functions. */
+/**
+ * The functions that a module calls. They may be called by any thread of the module, but not inside one of its
+ * functions.
+ */
 typedef struct dist_link_callbacks {
   uint32_t struct_size;
   int32_t reserved; /* 0 */
@@ -151,14 +155,16 @@ typedef struct dist_link_functions {
    * `write` that returned less than the whole is continued after `ready` by one with the bytes that follow. The memory
    * may be used only during the call, because the transfer may be cancelled afterwards.
    *
-   * Each is called by one thread at a time, but both may be called at once, and before the connection is established. If
-   * the peer has ended the connection, `read` must return the bytes that arrived before and only then -1.
+   * Each is called by one thread at a time, but both may be called at once, and before the connection is established.
+   * If the peer has ended the connection, `read` must return the bytes that arrived before and only then -1.
    */
   ptrdiff_t (*write)(void *connection, const dist_link_block *blocks, size_t num_blocks);
   ptrdiff_t (*read)(void *connection, const dist_link_block *blocks, size_t num_blocks);
 
-  /** Ends the connection without waiting. Any thread, at any time, any number of times. `ended` follows if `connect` was
-      called. */
+  /**
+   * Ends the connection without waiting. Called by any thread, at any time, any number of times. `ended` follows if
+   * `connect` was called.
+   */
   void (*cut)(void *connection);
   /**
    * Cuts the connection if necessary, waits until `ended` has returned (if `connect` was called) and no thread of the

@@ -4,6 +4,11 @@
  * Preemption: save a checkpoint and stop before a machine is taken away, for one worker or for many. This is the
  * counterpart of TensorFlow's PreemptionCheckpointHandler.
  *
+ *     dist_preemption_options options = DIST_PREEMPTION_OPTIONS_INIT;
+ *     options.path = "model.safetensors";
+ *     options.variables = variables;
+ *     options.num_variables = n;
+ *     dist_preemption_handler *handler = NULL;
  *     dist_preemption_handler_create(strategy, &options, &handler);    // loads the checkpoint, if it exists
  *     while (dist_preemption_total_run_calls(handler) < steps) {
  *       status = dist_preemption_run(handler, train_step, data, NULL);

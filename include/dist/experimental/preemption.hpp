@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/preemption.hpp: preemption.h for C++: jobs that save a checkpoint before a machine is preempted. All of it
-// is experimental.
+// dist/experimental/preemption.hpp: preemption.h for C++: jobs that save a checkpoint before a machine is preempted.
+// All of it is experimental.
+//
+//     dist_preemption_options options = DIST_PREEMPTION_OPTIONS_INIT;
+//     options.path = "model.safetensors";
+//     dist::preemption_handler handler(strategy, options);                   // loads the checkpoint, if it exists
+//     while (handler.total_run_calls() < steps) handler.run(train_step);     // throws CANCELLED when all is saved
 #ifndef DIST_EXPERIMENTAL_PREEMPTION_HPP
 #define DIST_EXPERIMENTAL_PREEMPTION_HPP
 

@@ -7,7 +7,8 @@
  *     rendezvous.address = "10.0.0.7:29500";                                  // the same in every process
  *     dist_cluster_resolver *resolver = NULL;
  *     dist_status status = dist_cluster_resolver_create_rendezvous(&rendezvous, NULL, &resolver);
- *     worker.cluster_resolver = resolver;                                     // a dist_worker_options
+ *     dist_worker_options worker = DIST_WORKER_OPTIONS_INIT;                  // for dist_strategy_options.worker
+ *     worker.cluster_resolver = resolver;
  *
  * Programs do not need this header if they set DIST_RENDEZVOUS (workers.h): dist_strategy_create() then does the same.
  *

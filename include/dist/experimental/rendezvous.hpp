@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/experimental/rendezvous.hpp: rendezvous.h for C++: workers that find each other at one address.
+//
+//     dist_rendezvous_options workers = DIST_RENDEZVOUS_OPTIONS_INIT;        // rank and size come from the launcher
+//     workers.address = "10.0.0.7:29500";
+//     const dist::cluster_resolver resolver = dist::rendezvous(&workers);
 #ifndef DIST_EXPERIMENTAL_RENDEZVOUS_HPP
 #define DIST_EXPERIMENTAL_RENDEZVOUS_HPP
 

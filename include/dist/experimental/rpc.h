@@ -5,17 +5,7 @@
  *
  * A server registers functions (methods) by name. A client calls a method with a value and receives a value.
  *
- *     // in one process
- *     dist_rpc_server_create("grpc", "127.0.0.1:29600", NULL, &server);
- *     dist_rpc_server_register(server, "add", add, NULL, NULL);
- *     dist_rpc_server_start(server);
- *
- *     // in another one; arguments is a tuple of two tensors, see dist_value_create_tuple()
- *     dist_rpc_client_create("grpc", "127.0.0.1:29600", NULL, &client);
- *     dist_rpc_call(client, "add", arguments, NULL, &sum);
- *
- * The method `add` could be:
- *
+ *     // a method of the server
  *     static dist_status add(const dist_rpc_context *context, dist_value *arguments, dist_value **out_result,
  *                            void *user_data) {
  *       dist_tensor a, b;
@@ -26,6 +16,18 @@
  *       const dist_tensor result = {&sum, DIST_F32, 0, NULL, NULL};
  *       return dist_value_create_tensor(dist_get_strategy(), &result, out_result);
  *     }
+ *
+ *     // in one process
+ *     dist_rpc_server *server = NULL;
+ *     dist_rpc_server_create("grpc", "127.0.0.1:29600", NULL, &server);
+ *     dist_rpc_server_register(server, "add", add, NULL, NULL);
+ *     dist_rpc_server_start(server);
+ *
+ *     // in another one; arguments is a tuple of two tensors, see dist_value_create_tuple()
+ *     dist_rpc_client *client = NULL;
+ *     dist_value *sum = NULL;
+ *     dist_rpc_client_create("grpc", "127.0.0.1:29600", NULL, &client);
+ *     dist_rpc_call(client, "add", arguments, NULL, &sum);
  *
  * Servers and clients communicate over gRPC (libdist-grpc.so). libdist starts no threads and opens no sockets for them
  * before they are created. The environment variables are those of workers.h: DIST_JOB_SECRET, DIST_TLS_CA,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/rpc.hpp: rpc.h for C++: remote procedure calls. All of it is experimental.
+// dist/experimental/rpc.hpp: rpc.h for C++: remote procedure calls. All of it is experimental.
 //
 //     dist::rpc_server server("127.0.0.1:29600");
 //     server.add("twice", [](const dist::rpc_call &, const dist::value &given) { return twice(given); });

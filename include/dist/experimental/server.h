@@ -6,24 +6,24 @@
  * A parameter server is a task of job "ps" and stores variables. A worker is a task of job "worker" and runs closures:
  * functions that it registers by name, which read and change variables. All tasks run the same program:
  *
- *     dist_server_create(cluster, "worker", 0, NULL, &server);
- *     dist_server_register(server, "train", train, NULL, NULL);
- *     dist_server_start(server);
- *     dist_server_join(server, -1, NULL);                           // until the coordinator ends the job
- *     dist_server_destroy(server);
- *
- * The closure `train` could be:
- *
  *     static dist_status train(dist_closure *closure, dist_value *arguments, dist_value **out_result,
  *                              void *user_data) {
  *       const char *names[] = {"w"};
- *       dist_value *w, *gradient;
+ *       dist_value *w = NULL, *gradient = NULL;
  *       dist_status status = dist_closure_read(closure, names, 1, &w);
  *       if (status == DIST_OK) status = compute(w, arguments, &gradient);
  *       if (status == DIST_OK) status = dist_closure_assign(closure, "w", DIST_ASSIGN_SUB, gradient);
- *       ...
+ *       dist_value_release(gradient);
+ *       dist_value_release(w);
  *       return status;
  *     }
+ *
+ *     dist_server *server = NULL;
+ *     dist_server_create(NULL, NULL, DIST_TASK_UNSET, NULL, &server);    // the task that TF_CONFIG specifies
+ *     dist_server_register(server, "train", train, NULL, NULL);
+ *     dist_server_start(server);
+ *     dist_server_join(server, DIST_NO_TIMEOUT, NULL);                   // until the coordinator ends the job
+ *     status = dist_server_destroy(server);
  *
  * Servers and coordinators communicate over gRPC (libdist-grpc.so). The environment variables are those of workers.h:
  * DIST_JOB_SECRET, DIST_TLS_CA, DIST_TLS_CERTIFICATE, DIST_TLS_KEY, DIST_PLAINTEXT, DIST_BIND_ADDRESS,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/server.hpp: server.h for C++: parameter servers, and workers that run closures. All of it is experimental.
+// dist/experimental/server.hpp: server.h for C++: parameter servers, and workers that run closures. All of it is
+// experimental.
 //
 //     dist::server server;                                    // the task that TF_CONFIG specifies
 //     server.add("train", [](const dist::closure &closure, const dist::value &batch) {

@@ -2,7 +2,9 @@
 //
 // dist/hpp/batch.hpp: requests that an instance processes together, step by step (batch.h).
 //
-//     dist::batcher batcher(strategy, [&](dist::replica, dist::batch &step) {
+//     dist_batcher_options options = DIST_BATCHER_OPTIONS_INIT;
+//     options.continuous = 1;
+//     dist::batcher batcher(strategy, [](dist::replica, dist::batch &step) {
 //       for (std::size_t i = 0; i < step.size(); ++i) {
 //         cache *mine = step.state<cache>(i);
 //         if (mine == nullptr) mine = &step.set_state(i, cache(step.user_data(i)));

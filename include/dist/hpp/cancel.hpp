@@ -5,7 +5,7 @@
 //     dist::cancel stop;
 //     dist_run_options options = DIST_RUN_OPTIONS_INIT;
 //     options.cancel = stop.get();
-//     strategy.run(body, options);        // throws dist::error (CANCELLED) if another thread calls stop.signal("why")
+//     strategy.run(step, options);        // throws dist::error (CANCELLED) if another thread calls stop.signal("why")
 
 #ifndef DIST_HPP_CANCEL_HPP
 #define DIST_HPP_CANCEL_HPP

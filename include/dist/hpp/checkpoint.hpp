@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/checkpoint.hpp: variables in safetensors files (checkpoint.h).
+//
+//     dist::checkpoint::save(strategy, "model.safetensors", {weights, bias});
+//     dist::checkpoint::load(strategy, "model.safetensors", {weights, bias});
+//
+//     const dist::checkpoint file(strategy, "model.safetensors");
+//     const dist::value all = file.map_all();                                         // a dictionary, without a copy
 #ifndef DIST_HPP_CHECKPOINT_HPP
 #define DIST_HPP_CHECKPOINT_HPP
 

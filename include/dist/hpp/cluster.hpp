@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/cluster.hpp: cluster specs, resolvers, and the rules of a cluster (cluster.h, cluster_resolver.h).
+//
+//     const dist::cluster_resolver resolver = dist::cluster_resolver::tf_config();
+//     if (resolver.spec().should_save_checkpoint(resolver.task())) save();
 #ifndef DIST_HPP_CLUSTER_HPP
 #define DIST_HPP_CLUSTER_HPP
 

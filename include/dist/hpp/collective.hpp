@@ -2,6 +2,19 @@
 //
 // dist/hpp/collective.hpp: groups, work and collectives (collective.h, work.h). Blocking, asynchronous and planned
 // collectives have the same names.
+//
+//     dist::collective_options options;
+//     options.tag = "gradients";                                                      // appears in error reports
+//     replica.all_reduce(dist::reduce_op::mean, gradient, options);                   // returns when it is complete
+//
+//     dist::work work = replica.begin().all_reduce(dist::reduce_op::mean, gradient, options);
+//     work.wait();
+//
+//     dist::plan plan = replica.plan().all_reduce(dist::reduce_op::mean, gradient, options);
+//     for (int step = 0; step < steps; ++step) {
+//       plan.start();
+//       plan.wait();
+//     }
 #ifndef DIST_HPP_COLLECTIVE_HPP
 #define DIST_HPP_COLLECTIVE_HPP
 

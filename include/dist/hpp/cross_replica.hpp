@@ -3,6 +3,9 @@
 // dist/hpp/cross_replica.hpp: reductions, gathering and updates from outside replicas and inside merge functions
 // (cross_replica.h). Also cross-device operations, and your own functions that replace libdist's in them and in
 // strategies.
+//
+//     const dist::value losses = strategy.run_values(step, batch);                    // one loss per replica
+//     const dist::value mean = strategy.reduce(dist::reduce_op::mean, losses);        // one tensor
 #ifndef DIST_HPP_CROSS_REPLICA_HPP
 #define DIST_HPP_CROSS_REPLICA_HPP
 

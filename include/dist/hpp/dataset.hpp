@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/dataset.hpp: datasets of tensors and of functions, and passes over them (dataset.h). The call that requests a
-// batch rethrows an exception of its source, even if another thread made the batch ahead.
+// dist/hpp/dataset.hpp: datasets of tensors and of functions, and passes over them (dataset.h). The call that requests
+// a batch rethrows an exception of its source, even if another thread made the batch ahead.
+//
+//     dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
+//     options.global_batch_size = 64;
+//     options.shuffle = 1;
+//     dist::dataset dataset(strategy, {features, labels}, options);
+//     for (const dist::value &batch : dataset) strategy.run_values(step, batch);      // each replica gets its part
 #ifndef DIST_HPP_DATASET_HPP
 #define DIST_HPP_DATASET_HPP
 
@@ -255,16 +261,17 @@ value dataset::reduce(const value &initial, Fn &&fn) const {
   using call = detail::callback<std::remove_reference_t<Fn>>;
   call each(fn);
   dist_value *last = nullptr;
-  thrown_.check(dist_dataset_reduce(
-                    handle_.get(), initial.get(),
-                    [](dist_dataset *, dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
-                      auto &self = call::of(user_data);
-                      const detail::borrowed before(state), given(batch);
-                      return detail::shielded(self.thrown, -1,
-                                              [&] { *out = value((*self.fn)(*before, *given)).release(); });
-                    },
-                    &each, &last),
-                &each.thrown);
+  thrown_.check(
+      dist_dataset_reduce(
+          handle_.get(), initial.get(),
+          [](dist_dataset *, dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
+            auto &self = call::of(user_data);
+            const detail::borrowed before(state), given(batch);
+            return detail::shielded(self.thrown, -1,
+                                    [&] { *out = value((*self.fn)(*before, *given)).release(); });
+          },
+          &each, &last),
+      &each.thrown);
   return value::adopt(last);
 }
 

@@ -2,6 +2,12 @@
 //
 // dist/hpp/error.hpp: the version, and errors as exceptions (error.h). Also how an exception of a callback reaches the
 // caller of libdist.
+//
+//     try {
+//       strategy.run(step);
+//     } catch (const dist::error &failed) {
+//       std::cerr << "replica " << failed.replica() << ": " << failed.what() << " (" << failed.hint() << ")\n";
+//     }
 
 #ifndef DIST_HPP_ERROR_HPP
 #define DIST_HPP_ERROR_HPP

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/inspect.hpp: descriptions, traces, metrics and tables of libdist's own activity (inspect.h).
+//
+//     std::cout << strategy.explain();                                                // configuration of the strategy
+//     std::ofstream("trace.json") << strategy.write_trace();                          // open the file in Perfetto
+//     for (const dist_straggler &late : strategy.stragglers())
+//       std::cout << "replica " << late.replica << " was last " << late.times_last << " times\n";
 #ifndef DIST_HPP_INSPECT_HPP
 #define DIST_HPP_INSPECT_HPP
 

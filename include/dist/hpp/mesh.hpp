@@ -2,6 +2,13 @@
 //
 // dist/hpp/mesh.hpp: mesh.h for C++: partitions of tensors, functions on all logical devices of a replica, and
 // exchanges between devices.
+//
+//     strategy.run([](dist::replica replica) {
+//       const dist::value image = next_image(replica);
+//       const dist::value halves = replica.split_to_logical_devices(image, {1, 2, 1, 1});
+//       const dist::value blurred = replica.run_on_devices(
+//           [](dist::replica device, const dist::value &args) { return blur(device, args[0]); }, halves);
+//     });
 #ifndef DIST_HPP_MESH_HPP
 #define DIST_HPP_MESH_HPP
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/metric.hpp: metric.h for C++: metrics and losses.
+//
+//     dist::metric loss(strategy, DIST_METRIC_MEAN, "loss");
+//     strategy.run([&](dist::replica replica) {
+//       const std::vector<float> losses = losses_of(replica.id());
+//       loss.update(replica, losses);
+//     });
+//     std::cout << loss.result() << '\n';                                             // the mean over all replicas
 
 #ifndef DIST_HPP_METRIC_HPP
 #define DIST_HPP_METRIC_HPP

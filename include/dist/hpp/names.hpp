@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/names.hpp: names of the constants in dist/types.h, and the communication options of collective.h.
+//
+//     const dist_shard_policy policy = dist::shard_policy_from_name("data");          // DIST_SHARD_DATA
+//     const char *name = dist::enum_name(DIST_ENUM_DTYPE, DIST_BF16);                 // "bf16"
 #ifndef DIST_HPP_NAMES_HPP
 #define DIST_HPP_NAMES_HPP
 

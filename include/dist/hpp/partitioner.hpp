@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/partitioner.hpp: partitioner.h for C++: the division of a variable into parts, and the rows of each part.
+//
+//     const std::vector<int64_t> parts = dist::fixed_shards({10, 4}, 0, 3);           // {3, 1}
+//     const dist::rows rows = dist::rows_of_part(10, 3, 0);                           // part 0 has rows 0 .. 3
+//     const dist::row_place place = dist::part_of_row(10, 3, 7);                      // row 7 is row 0 of part 2
 #ifndef DIST_HPP_PARTITIONER_HPP
 #define DIST_HPP_PARTITIONER_HPP
 

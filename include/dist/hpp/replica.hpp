@@ -2,6 +2,13 @@
 //
 // dist/hpp/replica.hpp: run.h, collective.h and mesh.h for C++: the operations of a replica, or of one of its logical
 // devices, inside its function. All except short methods are defined in the header of their subject.
+//
+//     strategy.run([](dist::replica replica) {
+//       std::vector<float> gradient = gradient_of(replica.id());
+//       dist::work sum = replica.begin().all_reduce(dist::reduce_op::sum, gradient);  // asynchronous
+//       prepare_next_batch();
+//       sum.wait();
+//     });
 #ifndef DIST_HPP_REPLICA_HPP
 #define DIST_HPP_REPLICA_HPP
 
@@ -75,7 +82,8 @@ class replica : public collectives<void> {
   // (collective.hpp).
   double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
                       const apply &how, const collective_options &options = {}) const;
-  // Runs fn(strategy_ref, args) or fn(strategy_ref, args, kwargs) once for all replicas; it returns a value or nothing (run.hpp).
+  // Runs fn(strategy_ref, args) or fn(strategy_ref, args, kwargs) once for all replicas; it returns a value or nothing
+  // (run.hpp).
   template <class Fn>
   value merge_call(Fn &&fn, const value &args = {}, const value &kwargs = {},
                    const collective_options &options = {}) const;

@@ -2,6 +2,9 @@
 //
 // dist/hpp/run.hpp: run.h for C++: runs and merge calls. An exception that leaves a replica's function ends the run for
 // all replicas and is rethrown to the caller; so is one that leaves a merge function.
+//
+//     const dist::value losses = strategy.run_values(
+//         [](dist::replica replica, const dist::value &args) { return loss_of(replica, args[0]); }, batch);
 #ifndef DIST_HPP_RUN_HPP
 #define DIST_HPP_RUN_HPP
 

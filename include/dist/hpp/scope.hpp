@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/scope.hpp: scope.h for C++: the current strategy and replica of the calling thread.
+//
+//     const dist::scope_guard scope = strategy.scope();
+//     train();                                         // in it, dist::get_strategy() returns the strategy
 
 #ifndef DIST_HPP_SCOPE_HPP
 #define DIST_HPP_SCOPE_HPP

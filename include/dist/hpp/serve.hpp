@@ -2,14 +2,18 @@
 //
 // dist/hpp/serve.hpp: serve.h for C++: requests, each on one idle replica.
 //
-//     dist::strategy strategy(2);
+//     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+//     options.threads = DIST_THREADS_LIBRARY;
+//     dist::strategy strategy(options);
 //     dist::instances instances(strategy, [](dist::replica) { return model("encoder"); });
 //
 //     dist::request one = strategy.submit([&](dist::replica here) { answer(dist::instance_state<model>(here)); });
 //     one.wait();                                     // throws the exception of the function
 //
 //     dist::completions completions;                  // add its descriptor() to your epoll set
-//     strategy.submit(completions, [request](dist::replica here) { request->answer(here); }, options, request);
+//     dist_submit_options submit = DIST_SUBMIT_OPTIONS_INIT;
+//     submit.timeout_ns = 50 * 1000 * 1000;
+//     strategy.submit(completions, [](dist::replica here) { asked->answer(here); }, submit, asked);
 //     while (dist::request ended = completions.next(0)) respond(ended.user_data());
 #ifndef DIST_HPP_SERVE_HPP
 #define DIST_HPP_SERVE_HPP

@@ -3,6 +3,12 @@
 // dist/hpp/strategy.hpp: strategy.h for C++. A strategy_ref is a handle that can be copied freely, such as merge
 // functions and get_strategy() provide; a strategy owns what it holds and destroys it. All their methods are declared
 // here, and defined in the header of their subject.
+//
+//     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+//     options.num_replicas = 4;
+//     options.threads = DIST_THREADS_LIBRARY;
+//     dist::strategy strategy(options);                                               // or strategy(4), with defaults
+//     strategy.run([](dist::replica replica) { replica.barrier(); });
 #ifndef DIST_HPP_STRATEGY_HPP
 #define DIST_HPP_STRATEGY_HPP
 
@@ -194,8 +200,8 @@ class strategy : public strategy_ref {
     check(dist_strategy_destroy(handle_));
     handle_ = nullptr;
   }
-  // Stops it even if replica functions do not return. Throws DIST_DEADLINE_EXCEEDED if functions are still running: what
-  // they use stays valid after this object's end, and the last function to return frees it.
+  // Stops it even if replica functions do not return. Throws DIST_DEADLINE_EXCEEDED if functions are still running:
+  // what they use stays valid after this object's end, and the last function to return frees it.
   void shutdown(int64_t timeout_ns);
 
  private:

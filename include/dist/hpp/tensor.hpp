@@ -3,6 +3,10 @@
 // dist/hpp/tensor.hpp: views of host memory, for reading (const_tensor) or also for writing (tensor). A vector, array
 // or span converts to one implicitly; nothing is copied, and memory is allocated only for a list that is created in the
 // call (see tensor_list).
+//
+//     std::vector<float> in{1, 2, 3, 4, 5, 6}, out(24);
+//     replica.all_reduce(dist::reduce_op::sum, in);             // a tensor of 6 elements
+//     replica.all_gather(dist::const_tensor(in.data(), {2, 3}), dist::tensor(out.data(), {8, 3}));
 
 #ifndef DIST_HPP_TENSOR_HPP
 #define DIST_HPP_TENSOR_HPP

@@ -2,6 +2,9 @@
 //
 // dist/hpp/topology.hpp: topology.h for C++: topologies, device assignments and partitions. Arrays that are returned
 // are borrowed from their object; arrays of coordinates have 4 numbers per device.
+//
+//     const auto topology = dist::topology::from_host();
+//     const auto assignment = dist::device_assignment::build(topology, {1, 1, 2, 1});  // one replica on two cores
 #ifndef DIST_HPP_TOPOLOGY_HPP
 #define DIST_HPP_TOPOLOGY_HPP
 

@@ -2,6 +2,10 @@
 //
 // dist/hpp/value.hpp: value.h for C++: values and nests of them. A value is a counted reference, so copies are cheap
 // and share the data. A value without a reference converts to false and stands for NULL in calls.
+//
+//     const dist::value x(strategy, numbers);                                         // copies the vector
+//     const dist::value args = dist::value::list(strategy, {x, dist::value::text(strategy, "train")});
+//     const float *first = args[0].tensor().data<float>();                            // borrowed from the value
 #ifndef DIST_HPP_VALUE_HPP
 #define DIST_HPP_VALUE_HPP
 

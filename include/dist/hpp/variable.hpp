@@ -2,6 +2,13 @@
 //
 // dist/hpp/variable.hpp: variable.h for C++. The methods that read and write a variable belong to their context:
 // strategy.assign(variable, ...) outside replicas, replica.assign(variable, ...) inside them.
+//
+//     dist::variable w(strategy, initial, "w", DIST_AGGREGATION_MEAN);
+//     strategy.run([&](dist::replica replica) {
+//       const std::vector<float> gradient = gradient_of(replica.id());
+//       replica.assign(w, gradient, DIST_ASSIGN_SUB);                   // every copy -= the mean of the gradients
+//     });
+//     const dist::value result = strategy.read(w);
 #ifndef DIST_HPP_VARIABLE_HPP
 #define DIST_HPP_VARIABLE_HPP
 

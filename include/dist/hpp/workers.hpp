@@ -2,6 +2,15 @@
 //
 // dist/hpp/workers.hpp: workers.h for C++: networks between workers in one process, and re-forming after workers are
 // lost or join.
+//
+//     for (bool complete = false; !complete;) {
+//       try {
+//         complete = train(strategy);                                                 // from the last checkpoint
+//       } catch (const dist::error &lost) {
+//         if (lost.code() != DIST_UNAVAILABLE && lost.code() != DIST_ABORTED) throw;
+//         strategy.reform();
+//       }
+//     }
 #ifndef DIST_HPP_WORKERS_HPP
 #define DIST_HPP_WORKERS_HPP
 
