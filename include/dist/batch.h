@@ -127,7 +127,7 @@ typedef struct dist_batcher_options {
 #define DIST_BATCHER_OPTIONS_INIT \
   { sizeof(dist_batcher_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes batcher options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_batcher_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_batcher_options_init(dist_batcher_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -140,7 +140,7 @@ DIST_API void dist_batcher_options_init(dist_batcher_options *options, uint32_t 
  *          returned. The buckets are copied. options may be NULL.
  * Errors   INVALID_ARGUMENT    strategy, step or out_batcher is NULL, an option is out of range, or the buckets are not
  *                              ascending.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  *          any                 like dist_instances_open(), if it opens the instances.
  */
 DIST_API DIST_NODISCARD dist_status dist_batcher_create(dist_strategy *strategy, dist_batch_fn step,
@@ -162,7 +162,7 @@ typedef struct dist_item_options {
 #define DIST_ITEM_OPTIONS_INIT \
   { sizeof(dist_item_options), 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes item options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_item_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -173,7 +173,7 @@ DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct
  *          *out_request and destroys it with dist_request_destroy(). out_request and options may be NULL.
  * Errors   INVALID_ARGUMENT     batcher is NULL, an option is out of range, `length` exceeds the last bucket, or
  *                               `bytes` exceeds max_bytes.
- *          RESOURCE_EXHAUSTED   max_waiting items are waiting, or memory is exhausted.
+ *          RESOURCE_EXHAUSTED   max_waiting items are waiting, or libdist is out of memory.
  *          UNAVAILABLE          the instances are closing, closed, or being reopened.
  *          FAILED_PRECONDITION  like dist_submit().
  */
@@ -188,7 +188,7 @@ DIST_API DIST_NODISCARD dist_status dist_batcher_submit(dist_batcher *batcher, v
 DIST_API void dist_batcher_count(dist_batcher *batcher, int64_t *out_waiting, int64_t *out_active);
 
 /**
- * Destroys a batcher that has no items. NULL is ignored. In a forked child this does nothing.
+ * Destroys a batcher that has no items. Does nothing if `batcher` is NULL, or in a forked child.
  *
  * Context  Any thread; not during another call on this batcher, and not inside a replica.
  * Blocks   Briefly, while a completed step is cleaned up.
@@ -229,7 +229,7 @@ DIST_API void dist_batch_set_state(dist_batch *batch, size_t i, void *state);
  *          CANCELLED            the item was cancelled, and completes with this error after the step; or the step was
  *                               stuck, and its items have completed.
  *          DEADLINE_EXCEEDED    the item's deadline has expired; it completes with this error after the step.
- *          FAILED_PRECONDITION  a forked child.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_batch_check(dist_batch *batch, size_t i);
 
@@ -240,11 +240,11 @@ DIST_API DIST_NODISCARD dist_status dist_batch_check(dist_batch *batch, size_t i
  * Owns     Takes ownership of `result` if it returns DIST_OK: dist_request_take() passes it on, or free_result frees
  *          it.
  * Errors   INVALID_ARGUMENT     batch or result is NULL, or i is out of range.
- *          RESOURCE_EXHAUSTED   max_results results of the item have not been taken, or memory is exhausted. The caller
- *                               still owns the result. max_results is never exceeded in a step that emits one result
- *                               per item, since an item with max_results untaken results is in no step.
+ *          RESOURCE_EXHAUSTED   max_results results of the item have not been taken, or libdist is out of memory. The
+ *                               caller still owns the result. max_results is never exceeded in a step that emits one
+ *                               result per item, since an item with max_results untaken results is in no step.
  *          CANCELLED            the step was stuck, and its items have completed. The caller still owns the result.
- *          FAILED_PRECONDITION  a forked child.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_batch_emit(dist_batch *batch, size_t i, void *result);
 

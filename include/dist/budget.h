@@ -47,14 +47,14 @@ extern "C" {
  * Owns     The caller owns *out_budget and destroys it with dist_budget_destroy().
  * Errors   INVALID_ARGUMENT    out_budget is NULL, threads is not in 1 .. 65536, or only one of the allocator's
  *                              functions is set.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_budget_create(const dist_allocator *allocator, int32_t threads,
                                                        dist_budget **out_budget);
 
 /**
- * Destroys the handle. Strategies keep the budget until they are destroyed. NULL is ignored. In a forked child this
- * does nothing.
+ * Destroys the handle. Strategies keep the budget until they are destroyed. Does nothing if `budget` is NULL. In a
+ * forked child this does nothing.
  *
  * Context  Any thread.
  * Owns     Takes ownership of the handle.

@@ -57,7 +57,7 @@ typedef struct dist_checkpoint_options {
 #define DIST_CHECKPOINT_OPTIONS_INIT \
   { sizeof(dist_checkpoint_options), 0, 0, 0, 0, 0, 0 }
 
-/** Initializes checkpoint options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_checkpoint_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -87,8 +87,8 @@ DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uin
  *          FAILED_PRECONDITION  called inside a replica function or in a forked child; a variable of another strategy.
  *          NOT_FOUND            the folder does not exist; worker 0 does not find the shard of a worker.
  *          PERMISSION_DENIED    reported by the system.
- *          RESOURCE_EXHAUSTED   no space on the disk, or memory is exhausted; the file exceeds the process's file size
- *                               limit (the process is not ended by SIGXFSZ).
+ *          RESOURCE_EXHAUSTED   no space on the disk, or libdist is out of memory; the file exceeds the process's file
+ *                               size limit (the process is not ended by SIGXFSZ).
  *          DATA_LOSS            reported by the system: the disk is faulty.
  *          UNAVAILABLE          reported by the system.
  */
@@ -118,7 +118,7 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy
  *          UNIMPLEMENTED        a tensor of the file has more than DIST_MAX_NDIM dimensions.
  *          FAILED_PRECONDITION  called inside a replica function or in a forked child; a variable of another strategy.
  *          PERMISSION_DENIED    reported by the system.
- *          RESOURCE_EXHAUSTED   reported by the system, or memory is exhausted.
+ *          RESOURCE_EXHAUSTED   reported by the system, or libdist is out of memory.
  *          UNAVAILABLE          reported by the system.
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_load(dist_strategy *strategy, const char *path,
@@ -143,7 +143,7 @@ DIST_API size_t dist_checkpoint_size(const dist_checkpoint *checkpoint);
 /**
  * Returns the name of tensor `index`, in the order of the data or of the index file; "" for NULL or an invalid index.
  *
- * Owns     Borrowed; valid until the checkpoint is destroyed.
+ * Owns     The result is borrowed: valid until the checkpoint is destroyed.
  */
 DIST_API const char *dist_checkpoint_name(const dist_checkpoint *checkpoint, size_t index);
 
@@ -153,7 +153,7 @@ DIST_API const char *dist_checkpoint_name(const dist_checkpoint *checkpoint, siz
  *
  * Shape    That of the tensor.
  * Order    –
- * Owns     The shape is borrowed; valid until the checkpoint is destroyed.
+ * Owns     The shape is borrowed: valid until the checkpoint is destroyed.
  * Errors   INVALID_ARGUMENT  an argument is NULL.
  *          NOT_FOUND         the tensor does not exist.
  */
@@ -173,7 +173,7 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_spec(const dist_checkpoint *
  * Errors   INVALID_ARGUMENT    an argument is NULL.
  *          NOT_FOUND           the tensor does not exist.
  *          DATA_LOSS           the data do not match the checksum.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_read(const dist_checkpoint *checkpoint, const char *name,
                                                          dist_value **out_value);
@@ -188,7 +188,7 @@ typedef struct dist_checkpoint_map_options {
 #define DIST_CHECKPOINT_MAP_OPTIONS_INIT \
   { sizeof(dist_checkpoint_map_options), 0, 0, 0 }
 
-/** Initializes map options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_checkpoint_map_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_checkpoint_map_options_init(dist_checkpoint_map_options *options,
                                                uint32_t struct_size_bytes);
 
@@ -246,19 +246,19 @@ DIST_API size_t dist_checkpoint_num_metadata(const dist_checkpoint *checkpoint);
 /**
  * Returns the key of metadata text `index`, in the order of the file; "" for NULL or an invalid index.
  *
- * Owns     Borrowed; valid until the checkpoint is destroyed.
+ * Owns     The result is borrowed: valid until the checkpoint is destroyed.
  */
 DIST_API const char *dist_checkpoint_metadata_key(const dist_checkpoint *checkpoint, size_t index);
 
 /**
  * Returns the metadata text under a key; NULL if there is none or an argument is NULL.
  *
- * Owns     Borrowed; valid until the checkpoint is destroyed.
+ * Owns     The result is borrowed: valid until the checkpoint is destroyed.
  */
 DIST_API const char *dist_checkpoint_metadata(const dist_checkpoint *checkpoint, const char *key);
 
 /**
- * Closes the file. NULL is ignored. Values that were read or mapped stay valid.
+ * Closes the file. Does nothing if `checkpoint` is NULL. Values that were read or mapped stay valid.
  *
  * Context  Any, serialized.
  * Owns     Takes ownership of the checkpoint.

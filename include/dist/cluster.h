@@ -51,7 +51,7 @@ typedef struct dist_cluster_spec_options {
     sizeof(dist_cluster_spec_options), 0, { 0, 0, 0 } \
   }
 
-/** Initializes cluster spec options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_cluster_spec_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_cluster_spec_options_init(dist_cluster_spec_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -66,7 +66,7 @@ DIST_API void dist_cluster_spec_options_init(dist_cluster_spec_options *options,
  * Errors   INVALID_ARGUMENT    an argument is NULL; the text is not JSON or exceeds a limit; tasks are neither a list
  *                              nor an object; an address is not a text; an index is not a 32-bit integer or is
  *                              DIST_TASK_UNSET.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_from_json(const char *text,
                                                                 const dist_cluster_spec_options *options,
@@ -82,7 +82,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_spec_from_json(const char *text
  * Errors   INVALID_ARGUMENT    an argument is NULL (jobs may be NULL if num_jobs is 0, and addresses if num_tasks is
  *                              0); a text is not a single line of UTF-8; an index is DIST_TASK_UNSET; a limit is
  *                              exceeded.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_create(const dist_cluster_job *jobs, size_t num_jobs,
                                                              const dist_cluster_spec_options *options,
@@ -97,7 +97,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_spec_create(const dist_cluster_
  * Owns     The caller owns *out_spec and destroys it with dist_cluster_spec_destroy().
  * Errors   INVALID_ARGUMENT    an argument is NULL; there is no spec; two tasks that keep their indices have the same
  *                              one; a limit is exceeded.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_union(const dist_cluster_spec *const *specs,
                                                             size_t num_specs,
@@ -105,7 +105,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_spec_union(const dist_cluster_s
                                                             dist_cluster_spec **out_spec);
 
 /**
- * Destroys the caller's handle. Resolvers that use the spec keep it. NULL is ignored.
+ * Destroys the caller's handle. Resolvers that use the spec keep it. Does nothing if `spec` is NULL.
  *
  * Context  Any, serialized.
  * Owns     Takes ownership of the spec.
@@ -118,7 +118,7 @@ DIST_API size_t dist_cluster_spec_num_jobs(const dist_cluster_spec *spec);
 /**
  * Returns the name of job `index`, in the order in which the jobs were given; NULL for NULL or an invalid index.
  *
- * Owns     Borrowed; valid until the spec is destroyed.
+ * Owns     The result is borrowed: valid until the spec is destroyed.
  */
 DIST_API const char *dist_cluster_spec_job(const dist_cluster_spec *spec, size_t index);
 
@@ -143,7 +143,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_spec_task_indices(const dist_cl
 /**
  * Returns the address of a task.
  *
- * Owns     *out_address is borrowed; valid until the spec is destroyed.
+ * Owns     *out_address is borrowed: valid until the spec is destroyed.
  * Errors   INVALID_ARGUMENT  an argument is NULL, or the job or the task does not exist.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_task_address(const dist_cluster_spec *spec,
@@ -162,7 +162,7 @@ DIST_API int32_t dist_cluster_spec_is_equal(const dist_cluster_spec *a, const di
  * A job with tasks 0, 1, ... becomes a list of addresses; any other job, including one without tasks, becomes an
  * object.
  *
- * Owns     Borrowed; valid until the spec is destroyed.
+ * Owns     The result is borrowed: valid until the spec is destroyed.
  */
 DIST_API const char *dist_cluster_spec_json(const dist_cluster_spec *spec);
 

@@ -50,7 +50,7 @@ typedef struct dist_cluster_resolver_options {
     sizeof(dist_cluster_resolver_options), 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0 } \
   }
 
-/** Initializes resolver options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_cluster_resolver_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_cluster_resolver_options_init(dist_cluster_resolver_options *options,
                                                  uint32_t struct_size_bytes);
 
@@ -61,7 +61,7 @@ DIST_API void dist_cluster_resolver_options_init(dist_cluster_resolver_options *
  *          destroys it with dist_cluster_resolver_destroy().
  * Errors   INVALID_ARGUMENT    spec or out_resolver is NULL; a text in options is too long or not a single line; a flag
  *                              is not 0 or 1; the number of accelerators is negative.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status
 dist_cluster_resolver_create_simple(dist_cluster_spec *spec, const dist_cluster_resolver_options *options,
@@ -103,7 +103,7 @@ typedef struct dist_slurm_options {
 #define DIST_SLURM_OPTIONS_INIT \
   { sizeof(dist_slurm_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes Slurm options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_slurm_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -136,7 +136,7 @@ DIST_API void dist_slurm_options_init(dist_slurm_options *options, uint32_t stru
  *          FAILED_PRECONDITION  an environment variable is not set, so this is not a Slurm step; the jobs and the hosts
  *                               have different numbers of tasks; gpus_per_task is more than a host has; the order of
  *                               the ranks on the hosts is not known.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
     const dist_slurm_options *slurm, const dist_cluster_resolver_options *options,
@@ -154,7 +154,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_slurm(
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT    an argument is NULL, the list is invalid, or a limit is exceeded. `fn` has not been
  *                              called.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_slurm_expand_host_list(const char *host_list, dist_text_fn fn,
                                                                 void *user_data);
@@ -165,7 +165,7 @@ DIST_API DIST_NODISCARD dist_status dist_slurm_expand_host_list(const char *host
  * Shape    out_tasks: [capacity]. *out_n is the number of counts, which can exceed capacity.
  * Errors   INVALID_ARGUMENT    an argument is NULL (out_tasks may be NULL if capacity is 0), the list is invalid, or a
  *                              limit is exceeded.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_slurm_expand_tasks_per_node(const char *tasks_per_node,
                                                                      int32_t *out_tasks, size_t capacity,
@@ -188,7 +188,7 @@ typedef struct dist_kubernetes_options {
 #define DIST_KUBERNETES_OPTIONS_INIT \
   { sizeof(dist_kubernetes_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes Kubernetes options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_kubernetes_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_kubernetes_options_init(dist_kubernetes_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -211,7 +211,7 @@ DIST_API void dist_kubernetes_options_init(dist_kubernetes_options *options, uin
  *                               worker has the index; a port is above 65535; a limit is exceeded.
  *          FAILED_PRECONDITION  the host name or the number of workers is set neither in options nor in the
  *                               environment.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_kubernetes(
     const dist_kubernetes_options *kubernetes, const dist_cluster_resolver_options *options,
@@ -227,7 +227,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_kubernetes(
  *          dist_cluster_resolver_destroy().
  * Errors   INVALID_ARGUMENT    an argument is NULL; there is no resolver; more than DIST_MAX_CLUSTER_MEMBERS resolvers
  *                              or levels of unions; options like in dist_cluster_resolver_create_simple().
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_union(
     dist_cluster_resolver *const *resolvers, size_t num_resolvers,
@@ -260,7 +260,7 @@ typedef struct dist_cluster_resolver_functions {
 #define DIST_CLUSTER_RESOLVER_FUNCTIONS_INIT \
   { sizeof(dist_cluster_resolver_functions), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes the table of functions to its defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_cluster_resolver_functions to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_cluster_resolver_functions_init(dist_cluster_resolver_functions *functions,
                                                    uint32_t struct_size_bytes);
 
@@ -271,14 +271,15 @@ DIST_API void dist_cluster_resolver_functions_init(dist_cluster_resolver_functio
  *          destroys it with dist_cluster_resolver_destroy().
  * Errors   INVALID_ARGUMENT    functions, spec or out_resolver is NULL; options like in
  *                              dist_cluster_resolver_create_simple().
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_create_host(
     const dist_cluster_resolver_functions *functions, void *user_data,
     const dist_cluster_resolver_options *options, dist_cluster_resolver **out_resolver);
 
 /**
- * Destroys the caller's handle. Strategies and unions that use the resolver keep it. NULL is ignored.
+ * Destroys the caller's handle. Strategies and unions that use the resolver keep it. Does nothing if `resolver` is
+ * NULL.
  *
  * Context  Any, serialized.
  * Owns     Takes ownership of the resolver.
@@ -294,7 +295,7 @@ DIST_API void dist_cluster_resolver_destroy(dist_cluster_resolver *resolver);
  *          resolvers create the spec with their allocator.
  * Errors   INVALID_ARGUMENT    an argument is NULL; TF_CONFIG is not JSON or has an invalid cluster; the specs of a
  *                              union cannot be merged; your function returned no spec.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  *          any                 the status that your resolver function returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_spec(const dist_cluster_resolver *resolver,
@@ -306,7 +307,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_spec(const dist_cluste
  * Blocks   Like dist_cluster_resolver_spec().
  * Errors   INVALID_ARGUMENT    an argument is NULL; TF_CONFIG is not JSON or has an invalid task; size_bytes is too
  *                              small. A text never needs more than DIST_MAX_ADDRESS_BYTES.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  *          any                 the status that your resolver function returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_task_type(const dist_cluster_resolver *resolver,
@@ -363,7 +364,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_environment(const dist
  *
  * Blocks   Like dist_cluster_resolver_spec().
  * Errors   INVALID_ARGUMENT    an error of dist_cluster_resolver_task_type(); the task does not exist.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  *          any                 the status that your resolver function returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_master(const dist_cluster_resolver *resolver,
@@ -401,7 +402,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_gpu_ids(const dist_clu
  *
  * Blocks   Like dist_cluster_resolver_spec(), and while fn runs.
  * Errors   INVALID_ARGUMENT    an argument is NULL.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_explain(const dist_cluster_resolver *resolver,
                                                          dist_text_fn fn, void *user_data);

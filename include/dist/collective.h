@@ -58,7 +58,7 @@ typedef struct dist_collective_options {
 #define DIST_COLLECTIVE_OPTIONS_INIT \
   { sizeof(dist_collective_options), DIST_NUMERICS_DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes collective options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_collective_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -310,7 +310,7 @@ DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,
  * Errors   Like dist_all_reduce(), and
  *          INVALID_ARGUMENT    out_work is set or contributions is above 1; a leaf is not a tensor.
  *          UNIMPLEMENTED       another operator, or weights, with indexed slices.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica, dist_reduce_op op,
                                                           dist_value *value,
@@ -353,7 +353,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather_value(dist_replica *replica,
  *                               previous one; or the workers pass different ids (the report shows both lists, shortened
  *                               if they are long).
  *          FAILED_PRECONDITION  a run is in progress; a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  *          DEADLINE_EXCEEDED    a worker did not create the group in time, or a run was in progress for too long.
  *          ABORTED              a worker failed or made a different call; the report names it.
  *          UNAVAILABLE          a worker is lost.
@@ -363,8 +363,8 @@ DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, c
                                                       size_t n, dist_group **out_group);
 
 /**
- * Destroys a group. NULL is ignored. After dist_strategy_shutdown() this does nothing, and dist_strategy_destroy()
- * frees the group; do not call this after it.
+ * Destroys a group. Does nothing if `group` is NULL. After dist_strategy_shutdown() this does nothing, and
+ * dist_strategy_destroy() frees the group; do not call this after it.
  *
  * With several workers, this destroys only the local handle and does not wait. If other workers use the group later,
  * their collectives fail with a report that this worker has left, once its run has ended.
@@ -392,7 +392,7 @@ typedef struct dist_communication_options {
 #define DIST_COMMUNICATION_OPTIONS_INIT \
   { sizeof(dist_communication_options), 0, 0, 0 }
 
-/** Initializes communication options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_communication_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_communication_options_init(dist_communication_options *options,
                                               uint32_t struct_size_bytes);
 
@@ -427,7 +427,7 @@ typedef struct dist_apply_options {
 #define DIST_APPLY_OPTIONS_INIT \
   { sizeof(dist_apply_options), DIST_APPLY_SGD, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes apply options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_apply_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -455,7 +455,7 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  * Blocks   Like dist_all_reduce(); twice with clipping.
  * Errors   Like dist_all_reduce(), and
  *          INVALID_ARGUMENT    an option is out of range.
- *          RESOURCE_EXHAUSTED  memory is exhausted, with clipping.
+ *          RESOURCE_EXHAUSTED  out of memory, with clipping.
  *          UNIMPLEMENTED       SGD or clipping with a dtype other than f32 and f64; clipping if gradients and
  *                              parameters have different dtypes.
  */

@@ -52,7 +52,7 @@ extern "C" {
  *          UNIMPLEMENTED        ragged and sparse values; indexed slices with axes; complex64 if the strategy's
  *                               numerics are REPRODUCIBLE.
  *          FAILED_PRECONDITION  called inside a replica function: use dist_all_reduce() or dist_merge_call().
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce(dist_strategy *strategy, dist_reduce_op op, dist_value *value,
                                                 const int32_t *axes, size_t num_axes, dist_value **out_value);
@@ -135,7 +135,7 @@ DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy
  *                               shapes or dtypes differ.
  *          UNIMPLEMENTED        indexed slices.
  *          FAILED_PRECONDITION  called inside a replica function: use dist_all_gather_value().
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_gather(dist_strategy *strategy, dist_value *value, int32_t axis,
                                                 dist_value **out_value);
@@ -173,7 +173,7 @@ typedef struct dist_update_options {
 #define DIST_UPDATE_OPTIONS_INIT \
   { sizeof(dist_update_options), 0, 0, 0 }
 
-/** Initializes update options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_update_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_update_options_init(dist_update_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -192,7 +192,7 @@ DIST_API void dist_update_options_init(dist_update_options *options, uint32_t st
  * Errors   INVALID_ARGUMENT     an argument is NULL; args or kwargs have another kind; the variable was created outside
  *                               the mirrored strategy, which then has no copies of it; the results differ in structure.
  *          FAILED_PRECONDITION  called inside a replica function; a variable of another strategy.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  *          any                  the status that fn returned; the first failure ends the update. With options->parallel,
  *                               all calls are made, and the lowest copy that failed decides.
  */
@@ -240,8 +240,8 @@ DIST_API DIST_NODISCARD dist_status dist_replica_update(dist_replica *replica, d
  *
  * Owns     The caller owns *out_list and releases it with dist_value_release().
  * Errors   INVALID_ARGUMENT     an argument is NULL.
- *          FAILED_PRECONDITION  a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          FAILED_PRECONDITION  called in a forked child.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_local_results(dist_strategy *strategy, dist_value *value,
                                                                 dist_value **out_list);
@@ -256,7 +256,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_local_results(dist_strategy *s
  * Errors   INVALID_ARGUMENT     an argument is NULL, the value is per-replica or mirrored, or the destination is
  *                               invalid (dist_reduce_to()).
  *          FAILED_PRECONDITION  called inside a replica function: use dist_broadcast().
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, dist_value *value,
                                                       const dist_destination *destination,

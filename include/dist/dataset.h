@@ -84,7 +84,7 @@ typedef struct dist_dataset_options {
         NULL, 0, 0, 0                                                                                      \
   }
 
-/** Initializes dataset options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_dataset_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -112,7 +112,7 @@ DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t 
  *          UNIMPLEMENTED        replication_mode is DIST_INPUT_PER_REPLICA.
  *          FAILED_PRECONDITION  called inside a replica function or in a forked child; shard_hint without
  *                               DIST_SHARD_HINT.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strategy *strategy,
                                                                      const dist_tensor *tensors, size_t n,
@@ -208,7 +208,7 @@ typedef dist_status (*dist_dataset_fn)(dist_strategy *strategy, const dist_input
  * Errors   INVALID_ARGUMENT     an argument is NULL, fn created no dataset, or options contradict each other.
  *          UNIMPLEMENTED        DIST_INPUT_PER_REPLICA with a strategy that is not mirrored.
  *          FAILED_PRECONDITION  called inside a replica function or in a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  *          any                  the status that fn returned, with its message if it set one (dist_fail()).
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_function(dist_strategy *strategy,
@@ -217,7 +217,7 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_function(dist_strat
                                                                       dist_dataset **out_dataset);
 
 /**
- * Destroys a dataset. Its iterators stay valid. NULL is ignored.
+ * Destroys a dataset. Its iterators stay valid. Does nothing if `dataset` is NULL.
  *
  * Context  Any, serialized.
  * Owns     Takes ownership of the dataset.
@@ -232,9 +232,9 @@ DIST_API void dist_dataset_destroy(dist_dataset *dataset);
  * Owns     The caller owns *out_iterator and destroys it with dist_iterator_destroy().
  * Errors   INVALID_ARGUMENT     an argument is NULL or not a dataset; global_batch_size is 0, and a row has no
  *                               dimension that can be split, or rows differ in length.
- *          FAILED_PRECONDITION  a forked child; called inside a replica function although the dataset serves several
- *                               replicas.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          FAILED_PRECONDITION  called in a forked child; called inside a replica function although the dataset serves
+ *                               several replicas.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset, dist_iterator **out_iterator);
 
@@ -256,7 +256,7 @@ typedef struct dist_position {
  * Context  Strategy, serialized.
  * Owns     out_position->struct_size limits how many bytes are written.
  * Errors   INVALID_ARGUMENT     an argument is NULL or struct_size is invalid.
- *          FAILED_PRECONDITION  a forked child.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_position(dist_iterator *iterator,
                                                            dist_position *out_position);
@@ -296,16 +296,16 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *datase
  * Owns     The caller owns *out_batch, unless it is NULL, and releases it with dist_value_release().
  * Errors   INVALID_ARGUMENT     an argument is NULL, the elements of a batch differ, or an element is a scalar and
  *                               cannot be split.
- *          FAILED_PRECONDITION  a forked child; called inside a replica function although the dataset serves several
- *                               replicas or several workers; a worker needs an empty batch, but its source has no
- *                               element to model it on.
+ *          FAILED_PRECONDITION  called in a forked child; called inside a replica function although the dataset serves
+ *                               several replicas or several workers; a worker needs an empty batch, but its source has
+ *                               no element to model it on.
  *          any                  the status that the source returned; with several workers, that of another worker's
  *                               source.
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, dist_value **out_batch);
 
 /**
- * Ends a pass. NULL is ignored.
+ * Ends a pass. Does nothing if `iterator` is NULL.
  *
  * Context  Any, serialized.
  * Blocks   Until a batch that is being made ahead is complete.

@@ -49,8 +49,8 @@ extern "C" {
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     an argument is NULL.
- *          FAILED_PRECONDITION  a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          FAILED_PRECONDITION  called in a forked child.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_explain(dist_strategy *strategy, dist_text_fn fn,
                                                           void *user_data);
@@ -86,8 +86,8 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_explain(dist_strategy *strateg
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     an argument is NULL.
- *          FAILED_PRECONDITION  a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted; a part of the text may have been written.
+ *          FAILED_PRECONDITION  called in a forked child.
+ *          RESOURCE_EXHAUSTED   out of memory; a part of the text may have been written.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_write_trace(dist_strategy *strategy, dist_text_fn fn,
                                                               void *user_data);
@@ -138,7 +138,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_write_trace(dist_strategy *str
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL.
- *          FAILED_PRECONDITION  a forked child.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_write_metrics(dist_strategy *strategy, const char *name,
                                                                 dist_text_fn fn, void *user_data);
@@ -180,8 +180,8 @@ typedef struct dist_straggler {
  *
  * Errors   INVALID_ARGUMENT     an argument is NULL (`out` may be NULL if capacity is 0), or row_bytes is not a valid
  *                               size.
- *          FAILED_PRECONDITION  a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          FAILED_PRECONDITION  called in a forked child.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_stragglers(dist_strategy *strategy, dist_straggler *out,
                                                              size_t row_bytes, size_t capacity,
@@ -274,7 +274,7 @@ typedef struct dist_drift {
  *          ABORTED              a worker failed in its call; all others get this error.
  *          CANCELLED            dist_strategy_cancel() was called while this call waited for other workers.
  *          FAILED_PRECONDITION  called inside a replica function or in a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_check_drift(dist_strategy *strategy,
                                                               dist_variable *variable, dist_drift *out_drift);

@@ -43,7 +43,7 @@ typedef struct dist_split_options {
 #define DIST_SPLIT_OPTIONS_INIT \
   { sizeof(dist_split_options), 0 }
 
-/** Fills a dist_split_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_split_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_split_options_init(dist_split_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -74,8 +74,8 @@ DIST_API DIST_NODISCARD dist_status dist_split_to_logical_devices(dist_replica *
  *
  * Shape    value: as for dist_split_to_logical_devices(), with any number of dimensions. 0 <= logical_device < D.
  * Context  Replica.
- * Owns     As for dist_split_to_logical_devices().
- * Errors   The errors of dist_split_to_logical_devices(), and
+ * Owns     Like dist_split_to_logical_devices().
+ * Errors   Like dist_split_to_logical_devices(), and
  *          INVALID_ARGUMENT  the strategy's use_spmd_partitioning is 1.
  */
 DIST_API DIST_NODISCARD dist_status dist_assign_to_logical_device(dist_replica *replica, dist_value *value,
@@ -88,8 +88,8 @@ DIST_API DIST_NODISCARD dist_status dist_assign_to_logical_device(dist_replica *
  *
  * Shape    value: as for dist_split_to_logical_devices(), with any number of dimensions.
  * Context  Replica.
- * Owns     As for dist_split_to_logical_devices().
- * Errors   Same as dist_split_to_logical_devices().
+ * Owns     Like dist_split_to_logical_devices().
+ * Errors   Like dist_split_to_logical_devices().
  */
 DIST_API DIST_NODISCARD dist_status dist_replicate_to_logical_devices(dist_replica *replica,
                                                                       dist_value *value,
@@ -110,7 +110,7 @@ DIST_API const dist_device_assignment *dist_strategy_device_assignment(const dis
  * split; dist_value_shard() then returns the sizes.
  *
  * Shape    out_partition->shape and ->dimensions are borrowed from the value.
- * Owns     Borrowed: valid while the value exists.
+ * Owns     The result is borrowed: valid while the value exists.
  * Errors   INVALID_ARGUMENT  an argument is NULL, the value is not a sharded tensor, or struct_size is too small.
  */
 DIST_API DIST_NODISCARD dist_status dist_value_partition(const dist_value *value,
@@ -132,7 +132,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_shard(const dist_value *value, in
 
 typedef struct dist_devices_options {
   uint32_t struct_size;
-  int32_t reserved;   /* 0 */
+  int32_t reserved;   /* must be 0 */
   int64_t timeout_ns; /* time limit of the whole run on devices; 0 = default (none) */
   /* how to join the devices' results: no partition, one for all leaves, or one for each leaf in the order of the nest
      (dictionaries: by key). The shape of a partition is ignored. A leaf without a partition (or with NULL) follows the
@@ -145,7 +145,7 @@ typedef struct dist_devices_options {
 #define DIST_DEVICES_OPTIONS_INIT \
   { sizeof(dist_devices_options), 0, 0, 0, 0, 0 }
 
-/** Fills a dist_devices_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_devices_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -177,11 +177,11 @@ DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t 
  * returns that status. The run on devices also ends when another replica fails, when the deadline of the run expires,
  * and with dist_strategy_cancel().
  *
- * Order    As in dist_all_reduce(), by logical device: the same bits in every run.
+ * Order    Like dist_all_reduce(), by logical device: the same bits in every run.
  * Context  Replica; not on a logical device. Until the call returns, the replica's own handle is rejected everywhere.
  * Blocks   Until every device's function has returned, or until options->timeout_ns expires; then as for
  *          dist_run_values().
- * Owns     As for dist_run_values().
+ * Owns     Like dist_run_values().
  * Errors   INVALID_ARGUMENT     replica or fn is NULL; kwargs is not a dictionary; a partition in options->results is
  *                               invalid; or the results differ in structure or cannot be joined.
  *          FAILED_PRECONDITION  the strategy is not a DIST_STRATEGY_MESH; the call is made outside the replica's
@@ -234,7 +234,7 @@ DIST_API DIST_NODISCARD dist_status dist_device_axis(dist_replica *device, const
  *
  * Context  Replica; a logical device.
  * Owns     The strategy owns *out_group; do not destroy it.
- * Errors   Same as dist_device_axis().
+ * Errors   Like dist_device_axis().
  */
 DIST_API DIST_NODISCARD dist_status dist_device_axis_group(dist_replica *device, const char *name,
                                                            const dist_group **out_group);
@@ -251,7 +251,7 @@ typedef struct dist_halo {
 #define DIST_HALO_INIT \
   { sizeof(dist_halo), 0, 0, 0, 0, 0 }
 
-/** Fills a dist_halo with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_halo to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_halo_init(dist_halo *halo, uint32_t struct_size_bytes);
 
 /**
@@ -268,8 +268,8 @@ DIST_API void dist_halo_init(dist_halo *halo, uint32_t struct_size_bytes);
  *          sizes across the line, and any size otherwise. out must not overlap the in of any member.
  * Order    Bits are copied.
  * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used.
- * Blocks   As dist_all_reduce() does.
- * Errors   The errors of dist_all_reduce(), and
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(), and
  *          INVALID_ARGUMENT  the product of the parts is not R, a width is negative, an edge mode is unknown, the tiles
  *                            do not fit together, or out has the wrong sizes.
  */
@@ -290,8 +290,8 @@ DIST_API DIST_NODISCARD dist_status dist_halo_exchange(dist_replica *device, con
  *          any strides; NULL if a member has no shard. out must not overlap the in of any member.
  * Order    Bits are copied.
  * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used.
- * Blocks   As dist_all_reduce() does.
- * Errors   The errors of dist_all_reduce(), and
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(), and
  *          INVALID_ARGUMENT  a partition is invalid (see dist_partition_check()), or a shard has the wrong shape.
  */
 DIST_API DIST_NODISCARD dist_status dist_reshard(dist_replica *device, const dist_partition *from,
@@ -303,7 +303,7 @@ DIST_API DIST_NODISCARD dist_status dist_reshard(dist_replica *device, const dis
  * Returns the number of bytes that dist_reshard() moves to a logical device from others; with a device of -1, to all
  * devices together.
  *
- * Shape    As for dist_reshard().
+ * Shape    Like dist_reshard().
  * Errors   INVALID_ARGUMENT  an argument is NULL, a partition is invalid (see dist_partition_check()), the dtype or the
  *                            device does not exist, dist_reshard() would reject the partitions, or the number exceeds
  *                            64 bits.

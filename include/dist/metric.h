@@ -77,7 +77,7 @@ DIST_API DIST_NODISCARD dist_status dist_metric_result(dist_strategy *strategy, 
  * Discards all updates of all replicas.
  *
  * Context  Strategy, one call at a time per metric: between runs, or inside a merge function.
- * Errors   Same as dist_metric_result().
+ * Errors   Like dist_metric_result().
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_reset(dist_strategy *strategy, dist_metric *metric);
 
@@ -104,7 +104,7 @@ DIST_API dist_variable *dist_metric_variable(const dist_metric *metric);
  * Destroys a metric. Does nothing if `metric` is NULL.
  *
  * Context  Any, serialized; not while a run uses the metric.
- * Owns     Takes the metric.
+ * Owns     Takes ownership of the metric.
  */
 DIST_API void dist_metric_destroy(dist_metric *metric);
 
@@ -137,7 +137,7 @@ DIST_API DIST_NODISCARD dist_status dist_average_loss(dist_replica *replica,
  *     *out = sum over i of loss[i]  / R
  *
  * Shape    loss: any, of f16, bf16, f32 or f64. out: a scalar of the same dtype.
- * Order    As in dist_average_loss().
+ * Order    Like dist_average_loss().
  * Context  Replica.
  * Errors   INVALID_ARGUMENT     loss or out is NULL, or the dtype is another one.
  *          FAILED_PRECONDITION  not inside this replica's function. Also: replica is NULL because dist_get_replica()

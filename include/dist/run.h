@@ -32,7 +32,7 @@ typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
 
 typedef struct dist_run_options {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* limit on the time from the call, including the wait for earlier runs and everything that merge functions start; 0 =
      default (no limit). If the caller is replica 0, it cannot return before its own function does; if by then all
      functions have returned DIST_OK, the run succeeds even after the limit */
@@ -46,7 +46,7 @@ typedef struct dist_run_options {
 #define DIST_RUN_OPTIONS_INIT \
   { sizeof(dist_run_options), 0, 0, 0, 0, 0 }
 
-/** Fills a dist_run_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_run_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -106,11 +106,11 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  * batch from dist_iterator_next() can be passed as it is.
  *
  * Context  Strategy, as for dist_run().
- * Blocks   As dist_run() does.
+ * Blocks   Like dist_run().
  * Owns     args and kwargs are borrowed; both may be NULL. The caller owns *out_result and releases it with
  *          dist_value_release(); it is NULL if no replica returned a result. If out_result is NULL, the results are
  *          discarded. After a timeout, fn and user_data are used until all functions have returned.
- * Errors   The errors of dist_run(), and
+ * Errors   Like dist_run(), and
  *          INVALID_ARGUMENT  kwargs is not a dictionary, or the results differ in structure (the message contains the
  *                            path).
  */
@@ -298,7 +298,7 @@ DIST_API DIST_NODISCARD dist_status dist_cancel_create(const dist_allocator *all
  * Blocks   Never for a host callback or a peer.
  * Owns     `reason` is copied and truncated to 255 bytes; it may be NULL.
  * Errors   INVALID_ARGUMENT     cancel is NULL.
- *          FAILED_PRECONDITION  this is a forked child of the process that created the object.
+ *          FAILED_PRECONDITION  called in a forked child of the process that created the object.
  */
 DIST_API DIST_NODISCARD dist_status dist_cancel_signal(dist_cancel *cancel, const char *reason);
 
@@ -311,7 +311,7 @@ DIST_API int32_t dist_cancel_signalled(const dist_cancel *cancel);
  *
  * Context  Any thread, but not while another thread is in a call with this handle as an argument, or is about to pass
  *          it to one. A call that has started with the handle in its options keeps its own reference.
- * Owns     Takes the handle.
+ * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_cancel_destroy(dist_cancel *cancel);
 

@@ -93,12 +93,12 @@ typedef struct dist_instances_options {
      longer than any step takes */
   int64_t stuck_ns;
   int32_t max_replaced; /* maximum number of such replacements; 0 = default (4) */
-  int32_t reserved;     /* 0 */
+  int32_t reserved;     /* must be 0 */
 } dist_instances_options;
 #define DIST_INSTANCES_OPTIONS_INIT \
   { sizeof(dist_instances_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Fills a dist_instances_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_instances_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_instances_options_init(dist_instances_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -192,7 +192,7 @@ typedef struct dist_submit_options {
 #define DIST_SUBMIT_OPTIONS_INIT \
   { sizeof(dist_submit_options), 0, 0, 0, 0, 0, 0 }
 
-/** Fills a dist_submit_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_submit_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -210,7 +210,7 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  *          returned (which can be later, see stuck_ns).
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL, an option is out of range, or both completions and done are
  *                               set.
- *          RESOURCE_EXHAUSTED   the queue is full (max_queued), or memory is exhausted.
+ *          RESOURCE_EXHAUSTED   the queue is full (max_queued), or libdist is out of memory.
  *          UNAVAILABLE          the instances are closing, closed, or being reopened.
  *          CANCELLED            the strategy has been shut down.
  *          FAILED_PRECONDITION  the strategy's threads do not allow it, see dist_instances_open(); `done` is set with
@@ -275,7 +275,7 @@ DIST_API void *dist_request_user_data(const dist_request *request);
  * `request` is NULL.
  *
  * Context  Any thread, serialized.
- * Owns     Takes the handle.
+ * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_request_destroy(dist_request *request);
 
@@ -321,7 +321,7 @@ DIST_API DIST_NODISCARD dist_status dist_completions_descriptor(dist_completions
  * being reported. Does nothing if `completions` is NULL.
  *
  * Context  Any thread, but not while another thread is in a call with it.
- * Owns     Takes the handle.
+ * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_completions_destroy(dist_completions *completions);
 

@@ -56,7 +56,7 @@ typedef struct dist_executor {
 #define DIST_EXECUTOR_INIT \
   { sizeof(dist_executor), 0, 0, 0 }
 
-/** Fills a dist_executor with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_executor to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_executor_init(dist_executor *executor, uint32_t struct_size_bytes);
 
 /** The CPUs and threads of a strategy. */
@@ -80,12 +80,12 @@ typedef struct dist_cpu_options {
      does not change; see dist_replica_enter(). 0 = host threads are never moved; dist_strategy_explain() reports how
      often a move would have helped. Not allowed with DIST_THREADS_LIBRARY */
   int32_t move_host_threads;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
 } dist_cpu_options;
 #define DIST_CPU_OPTIONS_INIT \
   { sizeof(dist_cpu_options), DIST_PLACEMENT_FREE, 0, 0, 0, 0, 0, 0 }
 
-/** Fills a dist_cpu_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_cpu_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_cpu_options_init(dist_cpu_options *options, uint32_t struct_size_bytes);
 
 /** Memory, log, clock and threads that the host provides for a strategy, and settings that depend on the host. */
@@ -94,7 +94,7 @@ typedef struct dist_host_options {
   /* DIST_THREADS_HOST: 1 = oneTBB threads may help with loops and asynchronous collectives and prepare batches ahead of
      time, as in other strategies; 0 = only features with an option of their own may start threads */
   int32_t helper_threads;
-  dist_allocator allocator; /* all zero = malloc and free */
+  dist_allocator allocator; /* all zero = malloc() and free() */
   dist_log_fn log;          /* NULL = no log lines */
   void *log_user_data;
   dist_clock_fn clock; /* for deadlines; NULL = the system's steady clock */
@@ -110,7 +110,7 @@ typedef struct dist_host_options {
 #define DIST_HOST_OPTIONS_INIT \
   { sizeof(dist_host_options), 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Fills a dist_host_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_host_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_host_options_init(dist_host_options *options, uint32_t struct_size_bytes);
 
 /** The logical devices of a DIST_STRATEGY_MESH. */
@@ -127,7 +127,7 @@ typedef struct dist_mesh_options {
 #define DIST_MESH_OPTIONS_INIT \
   { sizeof(dist_mesh_options), 0, 0, 0, 0 }
 
-/** Fills a dist_mesh_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_mesh_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_mesh_options_init(dist_mesh_options *options, uint32_t struct_size_bytes);
 
 /** The cluster of a strategy, and its communication with other workers: workers.h. */
@@ -149,12 +149,12 @@ typedef struct dist_worker_options {
      applies */
   size_t staging_bytes;
   dist_reform reform; /* MULTI_WORKER_MIRRORED; 0 = DIST_REFORM_EXPLICIT */
-  int32_t reserved;   /* 0 */
+  int32_t reserved;   /* must be 0 */
 } dist_worker_options;
 #define DIST_WORKER_OPTIONS_INIT \
   { sizeof(dist_worker_options), DIST_TRANSPORT_AUTO, 0, 0, 0, 0, 0, DIST_REFORM_EXPLICIT, 0 }
 
-/** Fills a dist_worker_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_worker_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_worker_options_init(dist_worker_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -169,7 +169,7 @@ typedef struct dist_strategy_options {
   /* for reductions inside replicas whose own options do not set it, and for reductions outside runs: dist_reduce() and
      similar functions, assignments to variables, and functions that read variables. 0 = DIST_NUMERICS_ORDERED */
   dist_numerics numerics;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* longest wait for a peer in one collective; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
   int64_t timeout_ns;
   size_t async_bytes; /* memory limit for queued asynchronous collectives; 0 = default, see work.h */
@@ -219,7 +219,7 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  * Errors   INVALID_ARGUMENT     out_strategy is NULL, an option is out of range, a device name is missing or used
  *                               twice, or an option that this version does not know is set (struct_size is larger, and
  *                               the rest is not zero).
- *          FAILED_PRECONDITION  this is a forked child of the process that created the budget; or the workers have IP
+ *          FAILED_PRECONDITION  called in a forked child of the process that created the budget; or the workers have IP
  *                               addresses off loopback, with neither TLS nor DIST_PLAINTEXT=1 and a secret.
  *          RESOURCE_EXHAUSTED   out of memory, or the system cannot create another thread. Nothing is leaked.
  */
@@ -238,7 +238,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
  *
  * Context  Strategy, serialized.
  * Blocks   Until the threads have ended.
- * Owns     Takes the strategy, unless it fails.
+ * Owns     Takes ownership of the strategy, unless it fails.
  * Errors   FAILED_PRECONDITION  a run or a request is in progress; groups, works or the coordinator of the strategy
  *                               still exist; this thread is in the strategy's scope, or in a callback of a call on it;
  *                               or another thread is re-forming the strategy. The strategy is unchanged.
@@ -252,7 +252,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strateg
  *
  * Context  Any thread, concurrent; also from inside a replica.
  * Errors   INVALID_ARGUMENT     strategy is NULL.
- *          FAILED_PRECONDITION  this is a forked child.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy);
 
@@ -269,7 +269,7 @@ DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
  */
 typedef struct dist_strategy_functions {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* returns the copy of a variable that a replica uses: its own id for every replica, or 0 for every replica (one
      shared copy) */
   int32_t (*copy_of_replica)(int32_t replica_id, int32_t num_replicas, void *user_data);
@@ -282,7 +282,7 @@ typedef struct dist_strategy_functions {
 #define DIST_STRATEGY_FUNCTIONS_INIT \
   { sizeof(dist_strategy_functions), 0, 0, 0, 0, 0, 0 }
 
-/** Fills a dist_strategy_functions with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_strategy_functions to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
 
 /**

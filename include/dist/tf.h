@@ -47,7 +47,7 @@ DIST_API DIST_NODISCARD dist_status dist_colocate_enter(dist_strategy *strategy,
 /**
  * Undoes the latest dist_colocate_enter() of this thread.
  *
- * Context  As for dist_colocate_enter().
+ * Context  Like dist_colocate_enter().
  * Errors   INVALID_ARGUMENT     strategy is NULL.
  *          FAILED_PRECONDITION  called outside the strategy's scope, or without a matching dist_colocate_enter().
  */
@@ -67,7 +67,7 @@ DIST_API DIST_NODISCARD dist_status dist_variable_created_in_scope(dist_strategy
  * Returns the variable that a value is, or of which it is a copy (as returned by dist_strategy_local_results()); NULL
  * for any other value.
  *
- * Owns     Borrowed.
+ * Owns     The result is borrowed.
  */
 DIST_API dist_variable *dist_value_container(const dist_value *value);
 
@@ -90,7 +90,7 @@ typedef struct dist_cross_device_options {
 #define DIST_CROSS_DEVICE_OPTIONS_INIT \
   { sizeof(dist_cross_device_options), DIST_CROSS_DEVICE_DEFAULT, 0, 0, 0, 0, 0, {0, 0, 0}, 0 }
 
-/** Initializes cross-device options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_cross_device_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_cross_device_options_init(dist_cross_device_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -101,13 +101,13 @@ DIST_API void dist_cross_device_options_init(dist_cross_device_options *options,
  *          must stay valid until it and the strategies that use it have been destroyed.
  * Errors   INVALID_ARGUMENT    out_cross_device is NULL, the kind is unknown, a field of another kind is set, or the
  *                              device name is invalid.
- *          RESOURCE_EXHAUSTED  memory is exhausted.
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_create(const dist_cross_device_options *options,
                                                              dist_cross_device **out_cross_device);
 
 /**
- * Destroys the handle. Strategies that use the operations are not affected. NULL is ignored.
+ * Destroys the handle. Strategies that use the operations are not affected. Does nothing if `cross_device` is NULL.
  *
  * Context  Any, serialized.
  * Owns     Takes ownership of the object.
@@ -121,7 +121,7 @@ DIST_API dist_cross_device_kind dist_cross_device_kind_of(const dist_cross_devic
  * Returns the full name of the reduce_to_device with which the operations were created; NULL if there is none, and for
  * NULL.
  *
- * Owns     Borrowed.
+ * Owns     The result is borrowed.
  */
 DIST_API const char *dist_cross_device_device(const dist_cross_device *cross_device);
 
@@ -136,7 +136,7 @@ typedef struct dist_cross_device_functions {
 #define DIST_CROSS_DEVICE_FUNCTIONS_INIT \
   { sizeof(dist_cross_device_functions), 0, 0, 0, 0 }
 
-/** Initializes the table of functions to its defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_cross_device_functions to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_cross_device_functions_init(dist_cross_device_functions *functions,
                                                uint32_t struct_size_bytes);
 

@@ -32,8 +32,8 @@ extern "C" {
 
 typedef struct dist_topology_options {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
-  /* all zero = malloc and free; also used by assignments created with the topology */
+  int32_t reserved; /* must be 0 */
+  /* all zero = malloc() and free(); also used by assignments created with the topology */
   dist_allocator allocator;
 } dist_topology_options;
 #define DIST_TOPOLOGY_OPTIONS_INIT                \
@@ -66,7 +66,7 @@ DIST_API DIST_NODISCARD dist_status dist_topology_create(const int32_t *mesh_sha
  * `topology` is NULL.
  *
  * Context  Any, serialized.
- * Owns     Takes the topology.
+ * Owns     Takes ownership of the topology.
  */
 DIST_API void dist_topology_destroy(dist_topology *topology);
 
@@ -100,11 +100,11 @@ DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(
  * Destroys the caller's handle to an assignment. Does nothing if `assignment` is NULL.
  *
  * Context  Any, serialized.
- * Owns     Takes the assignment.
+ * Owns     Takes ownership of the assignment.
  */
 DIST_API void dist_device_assignment_destroy(dist_device_assignment *assignment);
 
-/** Fills a dist_topology_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_topology_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_topology_options_init(dist_topology_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -177,7 +177,7 @@ DIST_API DIST_NODISCARD dist_status dist_topology_task_at(const dist_topology *t
  * Returns the index, within its task, of the device at a position; -1 if the device is missing.
  *
  * Shape    coordinates: [4]
- * Errors   Same as dist_topology_task_at().
+ * Errors   Like dist_topology_task_at().
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_device_at(const dist_topology *topology,
                                                             const int32_t *coordinates, int32_t *out_device);
@@ -208,8 +208,8 @@ DIST_API DIST_NODISCARD dist_status dist_topology_device_name_at(const dist_topo
 /**
  * Writes the name of the host of the device at a position: "/job:worker/task:0/device:CPU:0".
  *
- * Shape    As for dist_topology_device_name_at().
- * Errors   Same as dist_topology_device_name_at().
+ * Shape    Like dist_topology_device_name_at().
+ * Errors   Like dist_topology_device_name_at().
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_host_name_at(const dist_topology *topology,
                                                                const int32_t *coordinates, const char *job,
@@ -220,7 +220,7 @@ DIST_API DIST_NODISCARD dist_status dist_topology_host_name_at(const dist_topolo
  * which position. The text consists of lines of the form "subject: words" for people to read; it may change in any
  * version.
  *
- * Blocks   Only for fn.
+ * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT    topology or fn is NULL.
  *          RESOURCE_EXHAUSTED  out of memory.
  */
@@ -290,7 +290,7 @@ dist_device_assignment_coordinates(const dist_device_assignment *assignment, int
 /**
  * Returns the index of a logical device within its task (TensorFlow: tpu_ordinal); -1 if the device is missing.
  *
- * Errors   Same as dist_device_assignment_coordinates().
+ * Errors   Like dist_device_assignment_coordinates().
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_device(const dist_device_assignment *assignment,
                                                                   int32_t replica, int32_t logical_device,
@@ -310,7 +310,7 @@ DIST_API DIST_NODISCARD dist_status dist_device_assignment_device_name(
  * Writes the name of the host of a logical device (TensorFlow: host_device), in the form of
  * dist_topology_host_name_at().
  *
- * Errors   Same as dist_device_assignment_device_name().
+ * Errors   Like dist_device_assignment_device_name().
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_host_name(const dist_device_assignment *assignment,
                                                                      int32_t replica, int32_t logical_device,
@@ -345,7 +345,7 @@ typedef struct dist_partition {
 #define DIST_PARTITION_INIT \
   { sizeof(dist_partition), DIST_PARTITION_SPLIT, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Fills a dist_partition with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_partition to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_partition_init(dist_partition *partition, uint32_t struct_size_bytes);
 
 /**

@@ -45,7 +45,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_create_tensor(dist_strategy *stra
  * Order    –
  * Owns     tensor->data must stay valid until release(user_data) is called; release may be NULL. The caller owns
  *          *out_value.
- * Errors   Same as dist_value_create_tensor().
+ * Errors   Like dist_value_create_tensor().
  */
 DIST_API DIST_NODISCARD dist_status dist_value_wrap_tensor(dist_strategy *strategy, const dist_tensor *tensor,
                                                            dist_release_fn release, void *user_data,
@@ -67,7 +67,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_create_per_replica(dist_strategy 
  * Creates a value with R components that the caller knows to be equal. Otherwise like dist_value_create_per_replica().
  *
  * Owns     Keeps a reference to each item. The caller owns *out_value.
- * Errors   Same as dist_value_create_per_replica().
+ * Errors   Like dist_value_create_per_replica().
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_mirrored(dist_strategy *strategy,
                                                                dist_value *const *items, size_t n,
@@ -88,7 +88,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_create_list(dist_strategy *strate
  * of each disagree.
  *
  * Owns     Keeps a reference to each item. The caller owns *out_value.
- * Errors   Same as dist_value_create_list().
+ * Errors   Like dist_value_create_list().
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_tuple(dist_strategy *strategy, dist_value *const *items,
                                                             size_t n, dist_value **out_value);

@@ -49,7 +49,7 @@ typedef struct dist_variable_options {
 #define DIST_VARIABLE_OPTIONS_INIT \
   { sizeof(dist_variable_options), DIST_AGGREGATION_NONE, 0, DIST_SYNCHRONIZATION_AUTO, 0, 0, 0 }
 
-/** Fills a dist_variable_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_variable_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -84,7 +84,7 @@ DIST_API DIST_NODISCARD dist_status dist_variable_create(dist_strategy *strategy
  * `variable` is NULL.
  *
  * Context  Strategy, serialized; not while a run uses the variable.
- * Owns     Takes the variable.
+ * Owns     Takes ownership of the variable.
  */
 DIST_API void dist_variable_destroy(dist_variable *variable);
 
@@ -121,7 +121,7 @@ DIST_API DIST_NODISCARD dist_status dist_variable_component(const dist_variable 
  *     all others:          copy[0]
  *
  * Shape    That of the variable.
- * Order    As in dist_reduce().
+ * Order    Like dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   While a run is in progress.
  * Owns     The caller owns *out_value and releases it with dist_value_release().
@@ -182,10 +182,10 @@ DIST_API DIST_NODISCARD dist_status dist_replica_read(dist_replica *replica, dis
  * A SyncOnReadVariable, and a strategy with one replica, behave as with NONE, whatever the aggregation is.
  *
  * Shape    The variable's shape and dtype.
- * Order    As in dist_all_reduce(), then one operation per element.
+ * Order    Like dist_all_reduce(), then one operation per element.
  * Context  Replica. Collective, unless each replica writes only its own copy.
- * Blocks   As dist_all_reduce() does.
- * Errors   The errors of dist_all_reduce(), and
+ * Blocks   Like dist_all_reduce().
+ * Errors   Like dist_all_reduce(), and
  *          INVALID_ARGUMENT     the shape or dtype differs; or the variable is an AggregatingVariable with aggregation
  *                               NONE, or with MEAN of integers.
  *          FAILED_PRECONDITION  the variable belongs to another strategy.
@@ -198,13 +198,13 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
  * Returns the strategy's variable with the given name. The first run whose replicas ask for the name creates it with
  * replica 0's initial value; later calls return the existing variable.
  *
- * Shape    As for dist_variable_create(). An initial tensor must have the variable's shape and dtype even if it is not
+ * Shape    Like dist_variable_create(). An initial tensor must have the variable's shape and dtype even if it is not
  *          used.
  * Order    Bits are copied.
  * Context  Replica. Collective: all replicas pass the same name and the same options (options->name is ignored).
- * Blocks   As dist_merge_call() does.
+ * Blocks   Like dist_merge_call().
  * Owns     The strategy owns *out_variable, until the strategy is destroyed or dist_variable_destroy() is called.
- * Errors   The errors of dist_variable_create() and dist_merge_call(), and
+ * Errors   Like dist_variable_create() and dist_merge_call(), and
  *          INVALID_ARGUMENT  the variable exists with another shape, dtype or options.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica, const char *name,
@@ -276,10 +276,10 @@ DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strateg
  * ONLY_FIRST_REPLICA then assign that value, and SUM is an error.
  *
  * Shape    The variable's shape and dtype.
- * Order    As in dist_reduce(), then one operation per element.
+ * Order    Like dist_reduce(), then one operation per element.
  * Context  Replica. Collective, unless each replica writes only its own copy.
- * Blocks   As dist_merge_call() does: replica 0's thread reduces for all.
- * Errors   Same as dist_replica_assign().
+ * Blocks   Like dist_merge_call(): replica 0's thread reduces for all.
+ * Errors   Like dist_replica_assign().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_assign_value(dist_replica *replica, dist_variable *variable,
                                                               dist_assign_op how, dist_value *value,
@@ -296,11 +296,11 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign_value(dist_replica *repl
  *
  * If all replicas pass the same dist_value, SUM is an error, and MEAN works like ONLY_FIRST_REPLICA.
  *
- * Shape    As for dist_variable_scatter().
+ * Shape    Like dist_variable_scatter().
  * Order    By replica id, then row by row in the given order.
  * Context  Replica. Collective, unless each replica writes only its own copy.
- * Blocks   As dist_merge_call() does.
- * Errors   The errors of dist_variable_scatter() and dist_merge_call().
+ * Blocks   Like dist_merge_call().
+ * Errors   Like dist_variable_scatter() and dist_merge_call().
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_scatter(dist_replica *replica, dist_variable *variable,
                                                          dist_scatter_op how, dist_value *slices,

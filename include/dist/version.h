@@ -112,7 +112,7 @@ DIST_API DIST_NODISCARD dist_status dist_versions_await(dist_versions *versions,
  * Destroys the series. The latest version is released when no run sees it any more. Does nothing if `versions` is NULL.
  *
  * Context  Any thread, but not while another thread is in a call with it. Runs that see a version may be in progress.
- * Owns     Takes the handle.
+ * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_versions_destroy(dist_versions *versions);
 

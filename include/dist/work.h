@@ -83,7 +83,7 @@ DIST_API DIST_NODISCARD dist_status dist_work_test(dist_work *work, int32_t *out
  * Blocks   Up to timeout_ns (0: does not wait). The timeout in the options of the collective also limits how long its
  *          members may take to arrive, counted from the first wait; when it expires, the collective fails.
  * Owns     Afterwards, no peer accesses the tensors.
- * Errors   The errors of dist_all_reduce().
+ * Errors   Like dist_all_reduce().
  *          INVALID_ARGUMENT     work is NULL.
  *          FAILED_PRECONDITION  the work belongs to another replica.
  *          DEADLINE_EXCEEDED    timeout_ns has expired. It can also be the result of the work itself: dist_work_test()
@@ -95,7 +95,7 @@ DIST_API DIST_NODISCARD dist_status dist_work_wait(dist_work *work, int64_t time
  * Waits until one of n works has completed, stores its index in *out_index, and returns its status.
  *
  * Context  Replica, the one that started them.
- * Blocks   As dist_work_wait() does.
+ * Blocks   Like dist_work_wait().
  * Owns     Afterwards, no peer accesses the tensors of that work.
  * Errors   The status of that work; *out_index is written in this case too.
  *          INVALID_ARGUMENT     an argument is NULL or n is 0.
@@ -119,8 +119,8 @@ DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
  * otherwise; after dist_strategy_shutdown() it may follow, and the work keeps the strategy's memory until then.
  *
  * Context  Replica, the one that started the work. If it has completed: any, serialized.
- * Blocks   As dist_work_wait() does without a limit, if the collective is in progress.
- * Owns     Takes the work.
+ * Blocks   Like dist_work_wait() does without a limit, if the collective is in progress.
+ * Owns     Takes ownership of the work.
  */
 DIST_API void dist_work_destroy(dist_work *work);
 
@@ -140,7 +140,7 @@ DIST_API DIST_NODISCARD dist_status dist_work_start(dist_work *work);
  *
  * Context  Replica, the one that planned the work.
  * Owns     The tensor belongs to libdist until the round has completed.
- * Errors   Same as dist_work_start(), and
+ * Errors   Like dist_work_start(), and
  *          INVALID_ARGUMENT     there is no such tensor.
  *          FAILED_PRECONDITION  the tensor is already ready.
  */

@@ -157,17 +157,17 @@ extern "C" {
 
 typedef struct dist_network_options {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* amount of data, in bytes, that a worker may send ahead to each other worker: 4 KiB or more; 0 = default (1 MiB) */
   size_t credit_bytes;
-  dist_allocator allocator; /* all zero = malloc and free */
+  dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_network_options;
 #define DIST_NETWORK_OPTIONS_INIT                   \
   {                                                 \
     sizeof(dist_network_options), 0, 0, { 0, 0, 0 } \
   }
 
-/** Fills a dist_network_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_network_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_network_options_init(dist_network_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -197,7 +197,7 @@ typedef struct dist_reform_options {
 #define DIST_REFORM_OPTIONS_INIT \
   { sizeof(dist_reform_options), 0, 0, 0 }
 
-/** Fills a dist_reform_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_reform_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_reform_options_init(dist_reform_options *options, uint32_t struct_size_bytes);
 
 /**

@@ -78,7 +78,7 @@ typedef struct dist_coordinator_options {
 #define DIST_COORDINATOR_OPTIONS_INIT \
   { sizeof(dist_coordinator_options), 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes coordinator options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_coordinator_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_coordinator_options_init(dist_coordinator_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -93,7 +93,7 @@ DIST_API void dist_coordinator_options_init(dist_coordinator_options *options, u
  *          FAILED_PRECONDITION  an address is not on loopback, and there is neither TLS nor DIST_PLAINTEXT=1 with a
  *                               secret; a forked child; another thread is destroying the strategy's coordinator.
  *          UNAVAILABLE          libdist-grpc.so is not installed.
- *          RESOURCE_EXHAUSTED   memory is exhausted, or no thread can be created.
+ *          RESOURCE_EXHAUSTED   out of memory, or no thread can be created.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_create(dist_strategy *strategy,
                                                             const dist_coordinator_options *options,
@@ -101,7 +101,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_create(dist_strategy *strat
 
 /**
  * Destroys the coordinator, once every owner has called this. Unfinished closures fail with CANCELLED, and libdist
- * asks the servers to stop. Remote values stay readable. NULL is ignored. In a forked child this does nothing.
+ * asks the servers to stop. Remote values stay readable. Does nothing if `coordinator` is NULL, or in a forked child.
  *
  * Context  Any, serialized. Calls that are in progress on other threads fail with CANCELLED.
  * Blocks   Until the servers have answered, at most 5 s, and the calls in progress have returned.
@@ -125,7 +125,7 @@ typedef struct dist_ps_variable_options {
 #define DIST_PS_VARIABLE_OPTIONS_INIT \
   { sizeof(dist_ps_variable_options), 0, 0, 0, 0 }
 
-/** Initializes variable options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_ps_variable_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_ps_variable_options_init(dist_ps_variable_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -142,7 +142,7 @@ DIST_API void dist_ps_variable_options_init(dist_ps_variable_options *options, u
  *          DEADLINE_EXCEEDED   the timeout expired; the message names a server that is not available.
  *          ABORTED             a parameter server is lost.
  *          CANCELLED           the coordinator has been destroyed.
- *          RESOURCE_EXHAUSTED  memory is exhausted, here or on the server; the variable exceeds the maximum size of a
+ *          RESOURCE_EXHAUSTED  out of memory, here or on the server; the variable exceeds the maximum size of a
  *                              message.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_create_variable(dist_coordinator *coordinator,
@@ -156,7 +156,7 @@ DIST_API size_t dist_coordinator_num_variables(const dist_coordinator *coordinat
 /**
  * Returns the name of variable `index`, in the order of creation; "" for NULL or an invalid index.
  *
- * Owns     Borrowed; valid until the coordinator is destroyed.
+ * Owns     The result is borrowed: valid until the coordinator is destroyed.
  */
 DIST_API const char *dist_coordinator_variable_name(const dist_coordinator *coordinator, size_t index);
 
@@ -165,7 +165,7 @@ DIST_API const char *dist_coordinator_variable_name(const dist_coordinator *coor
  *
  * Shape    That of the variable.
  * Order    –
- * Owns     The shape is borrowed; valid until the coordinator is destroyed.
+ * Owns     The shape is borrowed: valid until the coordinator is destroyed.
  * Errors   INVALID_ARGUMENT  an argument is NULL.
  *          NOT_FOUND         the variable does not exist.
  */
@@ -176,7 +176,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_variable_spec(const dist_co
 /**
  * Returns the device of a part of a variable, "/job:ps/replica:0/task:1/device:CPU:0", and the rows that it has.
  *
- * Owns     *out_device is borrowed; valid until the coordinator is destroyed.
+ * Owns     *out_device is borrowed: valid until the coordinator is destroyed.
  * Errors   INVALID_ARGUMENT  an argument is NULL, or the part does not exist.
  *          NOT_FOUND         the variable does not exist.
  */
@@ -294,7 +294,7 @@ typedef struct dist_schedule_options {
 #define DIST_SCHEDULE_OPTIONS_INIT \
   { sizeof(dist_schedule_options), 0, 0, 0 }
 
-/** Initializes schedule options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_schedule_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_schedule_options_init(dist_schedule_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -377,7 +377,7 @@ typedef struct dist_coordinator_stats {
  * Returns the counters of the coordinator. out_stats->struct_size limits how many bytes are written.
  *
  * Errors   INVALID_ARGUMENT     an argument is NULL, or struct_size is too small.
- *          FAILED_PRECONDITION  a forked child.
+ *          FAILED_PRECONDITION  called in a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_query(const dist_coordinator *coordinator,
                                                            dist_coordinator_stats *out_stats);
@@ -392,8 +392,8 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_query(const dist_coordinato
  *
  * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     an argument is NULL.
- *          FAILED_PRECONDITION  a forked child.
- *          RESOURCE_EXHAUSTED   memory is exhausted.
+ *          FAILED_PRECONDITION  called in a forked child.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_coordinator_write_trace(const dist_coordinator *coordinator,
                                                                  dist_text_fn fn, void *user_data);

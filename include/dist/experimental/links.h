@@ -60,7 +60,7 @@ typedef struct dist_link_block {
  */
 typedef struct dist_link_callbacks {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /**
    * The connection has been established, or there may be bytes to read or room to write. Before this returns, libdist
    * calls `read` until it returns 0, and `write` until it moves less than the whole or nothing is left, or leaves that
@@ -79,7 +79,7 @@ typedef struct dist_link_callbacks {
 /** The options of a worker's links. Valid during the call. */
 typedef struct dist_link_module_options {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* the IP address of this machine on which links will listen; NULL if it depends on the peer */
   const char *host;
   /* how long the peer's system may leave data unacknowledged before the connection must end, in nanoseconds */
@@ -124,7 +124,7 @@ typedef struct dist_link_meeting {
  */
 typedef struct dist_link_functions {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* what DIST_TRANSPORT selects: 1 to 15 lower-case letters, digits, hyphens and underscores */
   const char *name;
   /* completes the sentence "processes that communicate by gRPC, with data over ..." of dist_strategy_explain() */

@@ -43,7 +43,7 @@ typedef enum dist_preemption_state DIST_INT32 {
 
 typedef struct dist_preemption_options {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* path of the checkpoint, one file for all workers; NULL = the host saves */
   const char *path;
   dist_variable *const *variables; /* variables in the checkpoint; retained */
@@ -55,7 +55,7 @@ typedef struct dist_preemption_options {
 #define DIST_PREEMPTION_OPTIONS_INIT \
   { sizeof(dist_preemption_options), 0, 0, 0, 0, 0 }
 
-/** Fills a dist_preemption_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_preemption_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_preemption_options_init(dist_preemption_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -65,7 +65,7 @@ DIST_API void dist_preemption_options_init(dist_preemption_options *options, uin
  * Context  Strategy, serialized; on all workers.
  * Blocks   Until all workers have called it and compared what they loaded.
  * Owns     The caller owns *out_handler and destroys it with dist_preemption_handler_destroy() before the strategy.
- * Errors   The errors of dist_checkpoint_load(), and
+ * Errors   Like dist_checkpoint_load(), and
  *          INVALID_ARGUMENT     an argument is NULL, an option is out of range, or variables are given without a path.
  *          FAILED_PRECONDITION  called inside a replica function, a variable belongs to another strategy, or the
  *                               workers have read different files.
@@ -86,7 +86,7 @@ DIST_API void dist_preemption_notify(dist_preemption_handler *handler);
  * Runs one step of the loop: calls dist_preemption_save_if_preempted(), dist_run() and, if that succeeds,
  * dist_preemption_count_run().
  *
- * Errors   The errors of dist_run() and dist_checkpoint_save(), and
+ * Errors   Like dist_run() and dist_checkpoint_save(), and
  *          CANCELLED  the job is preempted and its checkpoint is saved: nothing was run, end the program. Also:
  *                     dist_run(), or the wait before it, was cancelled (for example by options->cancel);
  *                     dist_preemption_save_if_preempted() tells the two apart.

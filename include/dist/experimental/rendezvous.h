@@ -37,7 +37,7 @@ typedef struct dist_rendezvous_options {
 #define DIST_RENDEZVOUS_OPTIONS_INIT \
   { sizeof(dist_rendezvous_options), 0, 0, 0, 0, 0, 0, 0 }
 
-/** Initializes rendezvous options to their defaults; see dist_strategy_options_init(). */
+/** Initializes a dist_rendezvous_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_rendezvous_options_init(dist_rendezvous_options *options, uint32_t struct_size_bytes);
 
 /**

@@ -91,18 +91,18 @@ typedef dist_status (*dist_rpc_fn)(const dist_rpc_context *context, dist_value *
 
 typedef struct dist_rpc_server_options {
   uint32_t struct_size;
-  int32_t reserved;    /* 0 */
+  int32_t reserved;    /* must be 0 */
   int32_t num_threads; /* number of threads that run methods; 0 = default (4) */
   /* maximum number of calls waiting for a thread; further ones fail with RESOURCE_EXHAUSTED; 0 = default (1024) */
   int32_t max_queued;
-  dist_allocator allocator; /* all zero = malloc and free */
+  dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_rpc_server_options;
 #define DIST_RPC_SERVER_OPTIONS_INIT                      \
   {                                                       \
     sizeof(dist_rpc_server_options), 0, 0, 0, { 0, 0, 0 } \
   }
 
-/** Fills a dist_rpc_server_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_rpc_server_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_rpc_server_options_init(dist_rpc_server_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -161,25 +161,25 @@ DIST_API const char *dist_rpc_server_address(const dist_rpc_server *server);
  *
  * Context  Any, serialized.
  * Blocks   Until running methods have returned, and for up to a lease until their results have been sent.
- * Owns     Takes the server, unless it fails.
+ * Owns     Takes ownership of the server, unless it fails.
  * Errors   FAILED_PRECONDITION  called inside one of the server's methods.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_server_destroy(dist_rpc_server *server);
 
 typedef struct dist_rpc_client_options {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   /* timeout of calls that do not set their own; 0 = default (600 s), DIST_NO_TIMEOUT = no limit. Timeouts of more than
    * 2^48 ns (78 hours) count as 2^48 ns. */
   int64_t timeout_ns;
-  dist_allocator allocator; /* all zero = malloc and free */
+  dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_rpc_client_options;
 #define DIST_RPC_CLIENT_OPTIONS_INIT                   \
   {                                                    \
     sizeof(dist_rpc_client_options), 0, 0, { 0, 0, 0 } \
   }
 
-/** Fills a dist_rpc_client_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_rpc_client_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_rpc_client_options_init(dist_rpc_client_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -201,13 +201,13 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_client_create(const char *rpc_layer
  * `client` is NULL, or in a forked child.
  *
  * Context  Any, serialized.
- * Owns     Takes the client.
+ * Owns     Takes ownership of the client.
  */
 DIST_API void dist_rpc_client_destroy(dist_rpc_client *client);
 
 typedef struct dist_rpc_call_options {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
+  int32_t reserved; /* must be 0 */
   int64_t
       timeout_ns; /* time limit from the call to its answer; 0 = the client's timeout, DIST_NO_TIMEOUT = no limit */
   dist_cancel *cancel; /* cancels the call; retained until the call has completed; may be NULL */
@@ -215,7 +215,7 @@ typedef struct dist_rpc_call_options {
 #define DIST_RPC_CALL_OPTIONS_INIT \
   { sizeof(dist_rpc_call_options), 0, 0, 0 }
 
-/** Fills a dist_rpc_call_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_rpc_call_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_rpc_call_options_init(dist_rpc_call_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -228,7 +228,7 @@ DIST_API void dist_rpc_call_options_init(dist_rpc_call_options *options, uint32_
  *          DEADLINE_EXCEEDED   there was no answer in time; the text states whether the server could be reached.
  *          CANCELLED           options->cancel was signalled, or the client was destroyed.
  *          UNAVAILABLE         the server has ended, is silent, or rejects this client.
- *          RESOURCE_EXHAUSTED  a limit of the server or the client was exceeded, or memory is exhausted.
+ *          RESOURCE_EXHAUSTED  a limit of the server or the client was exceeded, or libdist is out of memory.
  *          any                 the status that the method returned, with its text.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_call(dist_rpc_client *client, const char *method,
@@ -252,9 +252,9 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_begin(dist_rpc_client *client, cons
 /**
  * Returns the names of the server's methods, as a sorted list of texts.
  *
- * Blocks   As dist_rpc_call() does.
+ * Blocks   Like dist_rpc_call().
  * Owns     The caller owns *out_names and releases it with dist_value_release().
- * Errors   Same as dist_rpc_call().
+ * Errors   Like dist_rpc_call().
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_client_methods(dist_rpc_client *client,
                                                             const dist_rpc_call_options *options,
@@ -266,7 +266,7 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_client_methods(dist_rpc_client *cli
  *
  * Blocks   Until the call completes, up to timeout_ns (0: does not wait) and the call's own timeout.
  * Owns     The caller owns *out_value and releases it with dist_value_release().
- * Errors   The errors of dist_rpc_call(), and
+ * Errors   Like dist_rpc_call(), and
  *          INVALID_ARGUMENT   an argument is NULL.
  *          DEADLINE_EXCEEDED  not completed within timeout_ns (the call continues), or within the call's own timeout.
  */

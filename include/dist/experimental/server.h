@@ -93,14 +93,14 @@ typedef struct dist_server_options {
   int64_t start_timeout_ns;
   /* maximum size of a message, and so of one part of a variable; 0 = default (1 GiB) */
   size_t max_message_bytes;
-  dist_allocator allocator; /* all zero = malloc and free */
+  dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_server_options;
 #define DIST_SERVER_OPTIONS_INIT                         \
   {                                                      \
     sizeof(dist_server_options), 0, 0, 0, 0, { 0, 0, 0 } \
   }
 
-/** Fills a dist_server_options with default values, like dist_strategy_options_init(). */
+/** Initializes a dist_server_options to its defaults, like dist_strategy_options_init(). */
 DIST_API void dist_server_options_init(dist_server_options *options, uint32_t struct_size_bytes);
 
 /**
@@ -123,8 +123,8 @@ DIST_API DIST_NODISCARD dist_status dist_server_create(const dist_cluster_spec *
  * Creates a server for experiments, on 127.0.0.1 and a port that the system chooses when the server starts. A
  * coordinator can use it as any worker or parameter server of its cluster.
  *
- * Owns     As for dist_server_create().
- * Errors   Same as dist_server_create().
+ * Owns     Like dist_server_create().
+ * Errors   Like dist_server_create().
  */
 DIST_API DIST_NODISCARD dist_status dist_server_create_local(const dist_server_options *options,
                                                              dist_server **out_server);
@@ -147,8 +147,8 @@ DIST_API DIST_NODISCARD dist_status dist_server_register(dist_server *server, co
  * Registers an update function, with which a parameter server changes variables. Otherwise like dist_server_register().
  *
  * Context  Any, serialized.
- * Owns     As for dist_server_register().
- * Errors   Same as dist_server_register().
+ * Owns     Like dist_server_register().
+ * Errors   Like dist_server_register().
  */
 DIST_API DIST_NODISCARD dist_status dist_server_register_update(dist_server *server, const char *name,
                                                                 dist_server_update_fn fn, void *user_data,
@@ -200,7 +200,7 @@ DIST_API DIST_NODISCARD dist_status dist_server_join(dist_server *server, int64_
  * applied is named "commit of before". Times are those of the steady clock, and process numbers differ between tasks,
  * so you can merge the traces of all tasks of a job; dist_strategy_write_trace() describes how.
  *
- * Blocks   For fn.
+ * Blocks   Only while fn runs.
  * Errors   INVALID_ARGUMENT     server or fn is NULL.
  *          FAILED_PRECONDITION  called in a forked child.
  *          RESOURCE_EXHAUSTED   out of memory.
@@ -217,7 +217,7 @@ DIST_API void dist_server_stop(dist_server *server);
  *
  * Context  Any, serialized.
  * Blocks   Until running functions have returned, and for up to a lease until their answers have been sent.
- * Owns     Takes the server, unless it fails.
+ * Owns     Takes ownership of the server, unless it fails.
  * Errors   FAILED_PRECONDITION  called inside one of the server's functions.
  */
 DIST_API DIST_NODISCARD dist_status dist_server_destroy(dist_server *server);
@@ -267,9 +267,9 @@ DIST_API DIST_NODISCARD dist_status dist_closure_read(dist_closure *closure, con
  *     (*out_value)[k] = variable[indices[k]]
  *
  * Shape    indices: i32 or i64 [k]; the variable: [n, rest]; *out_value: [k, rest].
- * Blocks   As dist_closure_read() does. Rows are not cached.
+ * Blocks   Like dist_closure_read(). Rows are not cached.
  * Owns     The caller owns *out_value and releases it with dist_value_release().
- * Errors   The errors of dist_closure_read(), and
+ * Errors   Like dist_closure_read(), and
  *          INVALID_ARGUMENT  an index is not in 0 .. n-1.
  */
 DIST_API DIST_NODISCARD dist_status dist_closure_read_rows(dist_closure *closure, const char *name,
@@ -297,9 +297,9 @@ DIST_API DIST_NODISCARD dist_status dist_closure_assign(dist_closure *closure, c
  *     k = 0, 1, ...:   variable[indices[k]] = op(variable[indices[k]], values[k])
  *
  * Shape    Indexed slices: values [k, rest] and indices [k] for a variable [n, rest].
- * Order    As for dist_closure_assign(); row by row in the given order.
- * Owns     As for dist_closure_assign().
- * Errors   The errors of dist_closure_assign(), and
+ * Order    Like dist_closure_assign(); row by row in the given order.
+ * Owns     Like dist_closure_assign().
+ * Errors   Like dist_closure_assign(), and
  *          UNIMPLEMENTED  `how` is DIST_SCATTER_BATCH_UPDATE.
  */
 DIST_API DIST_NODISCARD dist_status dist_closure_scatter(dist_closure *closure, const char *name,
@@ -310,9 +310,9 @@ DIST_API DIST_NODISCARD dist_status dist_closure_scatter(dist_closure *closure, 
  * registered (dist_server_register_update()). An optimizer can use this to keep its state next to its variable; see
  * options.colocate_with.
  *
- * Order    As for dist_closure_assign().
+ * Order    Like dist_closure_assign().
  * Owns     `arguments` is retained as the value of dist_closure_assign() is; it may be NULL.
- * Errors   The errors of dist_closure_assign(), and
+ * Errors   Like dist_closure_assign(), and
  *          INVALID_ARGUMENT  the variables are not colocated (with the same parts on the same servers). If the function
  *                            does not exist (NOT_FOUND) or fails, the closure fails with that status when it ends.
  */
