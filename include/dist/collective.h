@@ -104,15 +104,18 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          up to three contributions, the bits equal those of ORDERED. reduce_fn is called in the order of the tree.
  * Context  Replica. Collective.
  * Blocks   Until every member has arrived, the deadline expires, or a member fails.
- * Errors   INVALID_ARGUMENT     an argument is NULL; a dtype, op, shape, weight or overlap is invalid; or the replicas
- *                               disagree.
+ * Errors   INVALID_ARGUMENT     an argument is NULL; a dtype, op, shape, weight or overlap is invalid; an option is out
+ *                               of range; this replica is not a member of options->group; or the replicas disagree.
  *          DEADLINE_EXCEEDED    not all members arrived in time; the report lists the missing ones.
  *          ABORTED              a replica failed or left; the report names it. Or members wait for each other in
  *                               different groups; the report shows the cycle.
  *          CANCELLED            a cancel object of any member's options or of the run was signalled, or
  *                               dist_strategy_cancel() or dist_strategy_shutdown() was called.
- *          FAILED_PRECONDITION  the replica's run has ended.
+ *          FAILED_PRECONDITION  the replica's run has ended; the handle belongs to another thread; or the replica
+ *                               handles a request (serve.h).
  *          UNIMPLEMENTED        REPRODUCIBLE with PROD, USER, weighted integers or complex64, or for a scan.
+ *          UNAVAILABLE          with several workers: a worker is lost.
+ *          RESOURCE_EXHAUSTED   out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_reduce_op op,
                                                     const dist_tensor *in, const dist_tensor *out, size_t n,
@@ -308,8 +311,8 @@ DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,
  * Blocks   Like dist_all_reduce().
  * Owns     `value` is borrowed. The caller owns *out_value and releases it with dist_value_release().
  * Errors   Like dist_all_reduce(), and
- *          INVALID_ARGUMENT    out_work is set or contributions is above 1; a leaf is not a tensor.
- *          UNIMPLEMENTED       another operator, or weights, with indexed slices.
+ *          INVALID_ARGUMENT    options->planned is 1, or options->contributions is above 1; a leaf is not a tensor.
+ *          UNIMPLEMENTED       indexed slices with an operator other than SUM and MEAN, or with weights.
  *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica, dist_reduce_op op,
@@ -399,12 +402,16 @@ DIST_API void dist_communication_options_init(dist_communication_options *option
 /**
  * Merges two sets of options; fields that are set in `over` override those of `base`.
  *
- * A field is set if it is not 0. The options of a collective override those of its strategy by this rule. If `over` is
- * NULL, the result is a checked copy of `base`.
+ *     each field:   *out_options = over, if over is not NULL and its field is not 0; otherwise base
  *
- * Owns     The caller sets out_options->struct_size. out_options may point to base or over.
- * Errors   INVALID_ARGUMENT  base or out_options is NULL, bytes_per_pack is 2^63 or more, or timeout_ns is less than
- *                            DIST_NO_TIMEOUT.
+ * The options of a collective override those of its strategy by this rule. If `over` is NULL, the result is a checked
+ * copy of `base`.
+ *
+ * Owns     The caller sets out_options->struct_size, which limits how many bytes are written. out_options may point to
+ *          base or over.
+ * Errors   INVALID_ARGUMENT  base or out_options is NULL; in one of the three, struct_size is not a valid size; or, in
+ *                            base or over, reserved is not 0, bytes_per_pack is 2^63 or more, timeout_ns is below
+ *                            DIST_NO_TIMEOUT, or a field that this version does not know is set.
  */
 DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_communication_options *base,
                                                                      const dist_communication_options *over,
@@ -454,7 +461,7 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  * Context  Replica. Collective. All members pass the same options; replica 0's fn and user_data are used.
  * Blocks   Like dist_all_reduce(); twice with clipping.
  * Errors   Like dist_all_reduce(), and
- *          INVALID_ARGUMENT    an option is out of range.
+ *          INVALID_ARGUMENT    apply is NULL, an option is out of range, or options->planned is 1.
  *          RESOURCE_EXHAUSTED  out of memory, with clipping.
  *          UNIMPLEMENTED       SGD or clipping with a dtype other than f32 and f64; clipping if gradients and
  *                              parameters have different dtypes.

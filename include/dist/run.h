@@ -77,7 +77,10 @@ DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_s
  *                               run: then the message names the replicas whose functions have not returned.
  *          CANCELLED            options->cancel was signalled (a queued run ends at once), or dist_strategy_cancel()
  *                               or dist_strategy_shutdown() was called.
- *          any                  the status that the first failing replica returned.
+ *          UNAVAILABLE          with several workers: a worker is lost.
+ *          ABORTED              with several workers: another worker failed; the report names it.
+ *          any                  the status that the first failing replica returned; with DIST_REFORM_AT_NEXT_RUN, an
+ *                               error of dist_strategy_reform().
  */
 DIST_API DIST_NODISCARD dist_status dist_run(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
                                              const dist_run_options *options);
@@ -105,14 +108,15 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  * If `args` is neither a list nor a tuple, it is the only argument: the functions get a tuple with this one item. So a
  * batch from dist_iterator_next() can be passed as it is.
  *
- * Context  Strategy, as for dist_run().
+ * Context  Like dist_run().
  * Blocks   Like dist_run().
  * Owns     args and kwargs are borrowed; both may be NULL. The caller owns *out_result and releases it with
  *          dist_value_release(); it is NULL if no replica returned a result. If out_result is NULL, the results are
  *          discarded. After a timeout, fn and user_data are used until all functions have returned.
  * Errors   Like dist_run(), and
- *          INVALID_ARGUMENT  kwargs is not a dictionary, or the results differ in structure (the message contains the
- *                            path).
+ *          INVALID_ARGUMENT    kwargs is not a dictionary, or the results differ in structure (the message contains
+ *                              the path).
+ *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dist_values_fn fn,
                                                     void *user_data, dist_value *args, dist_value *kwargs,
@@ -163,9 +167,11 @@ typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
  * Order    Pieces run in any order: fn must produce the same bits however the range is divided.
  * Context  Replica.
  * Blocks   Until the loop is complete. Does not wait for peers.
- * Errors   INVALID_ARGUMENT    replica or fn is NULL, end < begin, or grain < 1.
- *          RESOURCE_EXHAUSTED  oneTBB could not start, or an executor's loop ran out of memory; no part of the loop has
- *                              run.
+ * Errors   INVALID_ARGUMENT     replica or fn is NULL, end < begin, or grain < 1.
+ *          FAILED_PRECONDITION  not inside this replica's function, or its run has ended.
+ *          RESOURCE_EXHAUSTED   oneTBB could not start, or an executor's loop ran out of memory; no part of the loop
+ *                               has run.
+ *          UNKNOWN              fn threw a C++ exception; the other parts of the loop have run.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_parallel_for(dist_replica *replica, int64_t begin,
                                                               int64_t end, int64_t grain, dist_range_fn fn,
@@ -192,7 +198,12 @@ typedef dist_status (*dist_merge_fn)(dist_strategy *strategy, dist_value *args, 
  * Blocks   Until every replica has arrived (as in dist_all_reduce()) and fn has returned.
  * Owns     args (a list, a tuple, or NULL) and kwargs (a dictionary or NULL) are borrowed. The caller owns *out_result;
  *          it is NULL if fn returned no result. out_result may be NULL.
- * Errors   The errors of dist_all_reduce(); if fn fails, its status on every replica.
+ * Errors   Like dist_all_reduce(), and
+ *          INVALID_ARGUMENT     fn is NULL; args is neither a list nor a tuple; kwargs is not a dictionary; the
+ *                               arguments or results of the replicas differ in structure; options->group is set or
+ *                               options->planned is 1.
+ *          FAILED_PRECONDITION  called on a logical device.
+ *          any                  the status that fn returned, on every replica.
  */
 DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_merge_fn fn, void *user_data,
                                                     dist_value *args, dist_value *kwargs,
@@ -229,6 +240,7 @@ DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_
  *                               currently inside.
  *          DEADLINE_EXCEEDED    an earlier run did not end in time; the message names the replicas that have not
  *                               entered or left.
+ *          CANCELLED            the strategy has been shut down.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, int32_t replica_id,
                                                        dist_replica **out_replica);
@@ -243,7 +255,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, 
  * Errors   FAILED_PRECONDITION  the replica did not enter with dist_replica_enter() (functions of dist_run() end by
  *                               returning), or the call is made inside a merge function or a function on logical
  *                               devices.
- *          any                  as for dist_run(): every replica's thread receives the status of the run.
+ *          any                  the status of the run, like dist_run(): every replica's thread receives it.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_leave(dist_replica *replica, dist_status status);
 

@@ -48,8 +48,8 @@ DIST_API DIST_NODISCARD dist_status dist_scope_enter(dist_strategy *strategy);
 DIST_API DIST_NODISCARD dist_status dist_scope_exit(dist_strategy *strategy);
 
 /**
- * Returns the strategy of the scope or function that this thread is in; otherwise the one set with dist_set_strategy();
- * otherwise the thread's default strategy.
+ * Returns the current strategy of this thread: that of the scope or function that it is in; otherwise the one set with
+ * dist_set_strategy(); otherwise the thread's default strategy.
  *
  * Owns     The result is borrowed. The default strategy is destroyed with the thread and cannot be destroyed
  *          explicitly; values created with it stay valid.

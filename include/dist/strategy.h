@@ -214,14 +214,22 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  * where each thread was placed, and why.
  *
  * Blocks   Until the threads have been created; workers that meet at DIST_RENDEZVOUS (workers.h) wait for each other
- *          first.
+ *          first, up to options->timeout_ns.
  * Owns     The caller owns *out_strategy and destroys it with dist_strategy_destroy().
- * Errors   INVALID_ARGUMENT     out_strategy is NULL, an option is out of range, a device name is missing or used
- *                               twice, or an option that this version does not know is set (struct_size is larger, and
- *                               the rest is not zero).
- *          FAILED_PRECONDITION  called in a forked child of the process that created the budget; or the workers have IP
- *                               addresses off loopback, with neither TLS nor DIST_PLAINTEXT=1 and a secret.
+ * Errors   INVALID_ARGUMENT     out_strategy is NULL, an option is out of range, options contradict each other, a
+ *                               device name is invalid or used twice, the cluster or an environment variable is
+ *                               invalid, or an option that this version does not know is set (struct_size is larger,
+ *                               and the rest is not zero).
+ *          FAILED_PRECONDITION  called in a forked child of the process that created the budget; or several workers
+ *                               need a transport, but DIST_TRANSPORT is none, or their IP addresses are off loopback,
+ *                               with neither TLS nor DIST_PLAINTEXT=1 and a secret.
+ *          NOT_FOUND            with several workers: a file named by an environment variable does not exist.
+ *          UNIMPLEMENTED        several workers with logical devices, with host functions, or, if they are strategies
+ *                               of one process, with DIST_REFORM_AT_NEXT_RUN.
+ *          UNAVAILABLE          with several workers: this worker cannot listen on its address, or libdist-grpc.so or
+ *                               the link module cannot be loaded.
  *          RESOURCE_EXHAUSTED   out of memory, or the system cannot create another thread. Nothing is leaked.
+ *          any                  if workers meet first, an error of the rendezvous (experimental/rendezvous.h).
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_options *options,
                                                          dist_strategy **out_strategy);
@@ -240,8 +248,9 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
  * Blocks   Until the threads have ended.
  * Owns     Takes ownership of the strategy, unless it fails.
  * Errors   FAILED_PRECONDITION  a run or a request is in progress; groups, works or the coordinator of the strategy
- *                               still exist; this thread is in the strategy's scope, or in a callback of a call on it;
- *                               or another thread is re-forming the strategy. The strategy is unchanged.
+ *                               still exist; this thread is in the strategy's scope, or in a callback of a call on
+ *                               it; another thread is re-forming the strategy or waits in dist_strategy_reform_due();
+ *                               or it is a thread's default strategy. The strategy is unchanged.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strategy);
 
@@ -298,7 +307,8 @@ DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, u
  * Context  Strategy, serialized, except that runs may begin, be queued or be in progress. Not inside a function of the
  *          strategy's replicas, nor in its scope.
  * Blocks   Up to timeout_ns.
- * Errors   DEADLINE_EXCEEDED    some functions have not returned; the message names the replicas, or an update.
+ * Errors   INVALID_ARGUMENT     timeout_ns is below DIST_NO_TIMEOUT.
+ *          DEADLINE_EXCEEDED    some functions have not returned; the message names the replicas, or an update.
  *          FAILED_PRECONDITION  called inside a function of the strategy (of a replica, merge or update), its scope, a
  *                               dist_done_fn, a dataset's source or another callback of a call on the strategy; its
  *                               coordinator still exists; it has been shut down before; or it is a thread's default
@@ -335,7 +345,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_parameter_device(const dist_st
 
 /**
  * Writes the full form of a device name, as dist_strategy_device() returns it. Parts that `name` omits are taken from
- * the full name of CPU:0.
+ * the full name of CPU:0, so "" is CPU:0. The same holds wherever libdist takes a device name.
  *
  * Errors   INVALID_ARGUMENT  an argument is NULL, name is not a device name or names a device of another process, or
  *                            size_bytes is too small.

@@ -16,6 +16,16 @@
  *     Errors   None.
  *     Since    0.1
  *
+ * **Errors of every function.** A function that returns a dist_status can also fail for these reasons, which its
+ * comment repeats only to say more:
+ *
+ *     INVALID_ARGUMENT     a pointer is NULL that must not be; an option or the value of an enum is out of its range;
+ *                          an option struct is not initialized (struct_size is wrong, or a reserved field is not 0) or
+ *                          sets a field that this version does not know; a list is longer than the address space
+ *     FAILED_PRECONDITION  called in a callback that must not call the function, or in a forked child
+ *     RESOURCE_EXHAUSTED   out of memory
+ *     UNKNOWN              a callback threw a C++ exception
+ *
  * The context is *Strategy* (the cross-replica context: outside the replica function, or inside a merge function),
  * *Replica* (inside the replica function, with that replica's own handle), or *Any* (either). *Serialized* means any
  * thread, but only one call at a time on the same object. Functions that take tensors also state their *Shape*, and the
@@ -293,9 +303,12 @@ typedef enum dist_device_order DIST_INT32 {
 } dist_device_order;
 
 /**
- * The timeout that means "no limit". Timeouts are in nanoseconds and follow two rules. In an option struct, 0 selects
- * the documented default, and DIST_NO_TIMEOUT disables the timeout. As a parameter of a function that waits, 0 does not
- * wait, like in poll(2), and DIST_NO_TIMEOUT waits without limit. Other negative values fail with INVALID_ARGUMENT.
+ * The timeout that means "no limit". Timeouts are in nanoseconds and follow two rules:
+ *
+ *                     in an option struct      as a parameter of a function that waits (like poll(2))
+ *     0               the documented default   does not wait
+ *     DIST_NO_TIMEOUT no limit                 waits without limit
+ *     below           INVALID_ARGUMENT         INVALID_ARGUMENT
  */
 enum { DIST_NO_TIMEOUT = -1 };
 

@@ -83,8 +83,8 @@ DIST_API DIST_NODISCARD dist_status dist_work_test(dist_work *work, int32_t *out
  * Blocks   Up to timeout_ns (0: does not wait). The timeout in the options of the collective also limits how long its
  *          members may take to arrive, counted from the first wait; when it expires, the collective fails.
  * Owns     Afterwards, no peer accesses the tensors.
- * Errors   Like dist_all_reduce().
- *          INVALID_ARGUMENT     work is NULL.
+ * Errors   Like dist_all_reduce(), and
+ *          INVALID_ARGUMENT     work is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  *          FAILED_PRECONDITION  the work belongs to another replica.
  *          DEADLINE_EXCEEDED    timeout_ns has expired. It can also be the result of the work itself: dist_work_test()
  *                               shows whether the work is still in progress.
@@ -98,8 +98,9 @@ DIST_API DIST_NODISCARD dist_status dist_work_wait(dist_work *work, int64_t time
  * Blocks   Like dist_work_wait().
  * Owns     Afterwards, no peer accesses the tensors of that work.
  * Errors   The status of that work; *out_index is written in this case too.
- *          INVALID_ARGUMENT     an argument is NULL or n is 0.
+ *          INVALID_ARGUMENT     an argument is NULL, n is 0, or timeout_ns is below DIST_NO_TIMEOUT.
  *          FAILED_PRECONDITION  a work belongs to another replica.
+ *          DEADLINE_EXCEEDED    timeout_ns has expired, and no work has completed; *out_index is not written.
  */
 DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, size_t n, int64_t timeout_ns,
                                                        size_t *out_index);

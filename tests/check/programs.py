@@ -4,8 +4,8 @@
 
     programs.py SOURCE C_COMPILER CXX_COMPILER
 
-SOURCE is the source tree. Each header must open with a program: an indented block in its first comment in which a line
-ends with a semicolon. Further programs of that comment are compiled too. A program is complete, with main(), or a part
+SOURCE is the source tree. Each header must open with a program: an indented block in its first comment that has a
+statement. Further programs of that comment are compiled too. A program is complete, with main(), or a part
 of a function. `...` stands for omitted code. programs.h and programs.hpp declare the names that a program leaves to the
 reader: those for all headers first, then those for one header.
 """
@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 C_FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter"]
 CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter"]
 COMMENT = re.compile(r" */[/*].*")
+STATEMENT = re.compile(r"\);$|=.*;$")  # tables have none
 OMITTED = re.compile(r"(?:, )?\.\.\.")
 # A function of the program, which goes before the one that holds the rest. It ends at a brace in the first column.
 FUNCTION = re.compile(r"(?:static|dist_status|int) .*[^;]$")
@@ -48,7 +49,7 @@ def programs(text, is_c):
         if line.startswith("    ") or not line and block:
             block.append((number, line[4:]))
         elif block:
-            if any(COMMENT.sub("", code).endswith(";") for _, code in block):
+            if any(STATEMENT.search(COMMENT.sub("", code)) for _, code in block):
                 yield block
             elif first:
                 yield None
