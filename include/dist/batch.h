@@ -175,15 +175,18 @@ DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct
  *                               `bytes` exceeds max_bytes.
  *          RESOURCE_EXHAUSTED   max_waiting items are waiting, or libdist is out of memory.
  *          UNAVAILABLE          the instances are closing, closed, or being reopened.
- *          FAILED_PRECONDITION  like dist_submit().
+ *          CANCELLED            options->cancel was already signalled, or the strategy has been shut down.
+ *          FAILED_PRECONDITION  the strategy has DIST_THREADS_HOST, and the item needs a library thread (`done`, a
+ *                               timeout, or max_delay_ns) without dist_instances_options.helper_threads; or called in a
+ *                               forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_batcher_submit(dist_batcher *batcher, void *user_data,
                                                         const dist_item_options *options,
                                                         dist_request **out_request);
 
 /**
- * Returns the number of waiting items and of items on instances. out_waiting and out_active may be NULL. Any thread may
- * call this.
+ * Returns the number of waiting items and of items on instances; 0 and 0 for NULL. out_waiting and out_active may be
+ * NULL.
  */
 DIST_API void dist_batcher_count(dist_batcher *batcher, int64_t *out_waiting, int64_t *out_active);
 
@@ -263,7 +266,7 @@ DIST_API void dist_batch_end(dist_batch *batch, size_t i, dist_status status);
  * Context  Any thread, concurrent; if it waits, outside replica functions.
  * Blocks   Up to timeout_ns, for a result or the completion (0: does not wait).
  * Owns     The caller owns *out_result.
- * Errors   INVALID_ARGUMENT     an argument is NULL.
+ * Errors   INVALID_ARGUMENT     an argument is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  *          FAILED_PRECONDITION  the request is not an item; a forked child; called inside a replica with a
  *                               timeout_ns other than 0.
  */

@@ -130,7 +130,8 @@ DIST_API DIST_NODISCARD dist_status dist_instances_open(dist_strategy *strategy,
  *
  * Context  Strategy, concurrent. Not inside a replica.
  * Blocks   Up to `timeout_ns`, plus a short time for cancelled functions to return.
- * Errors   FAILED_PRECONDITION  another thread is closing the instances.
+ * Errors   INVALID_ARGUMENT     strategy is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
+ *          FAILED_PRECONDITION  called inside a replica or a dist_done_fn, or another thread is closing the instances.
  *          DEADLINE_EXCEEDED    requests were cancelled: the message states how many, and which replicas are still
  *                               running a function.
  */
@@ -143,7 +144,9 @@ DIST_API DIST_NODISCARD dist_status dist_instances_close(dist_strategy *strategy
  * Context  Strategy, concurrent; one thread per replica. Not inside a replica, nor in a scope.
  * Blocks   Until dist_instances_close() or dist_strategy_shutdown() is called, or create_state or warm_up fails.
  * Errors   INVALID_ARGUMENT     replica_id is not in 0 .. R-1.
- *          FAILED_PRECONDITION  the strategy has library threads, or another thread serves as that replica.
+ *          FAILED_PRECONDITION  the strategy has library threads; another thread serves as that replica; or called
+ *                               inside a replica or a scope.
+ *          CANCELLED            the strategy has been shut down.
  *          any                  the status that create_state or warm_up returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_serve(dist_strategy *strategy, int32_t replica_id);
@@ -212,10 +215,11 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  *                               set.
  *          RESOURCE_EXHAUSTED   the queue is full (max_queued), or libdist is out of memory.
  *          UNAVAILABLE          the instances are closing, closed, or being reopened.
- *          CANCELLED            the strategy has been shut down.
+ *          CANCELLED            options->cancel was already signalled, or the strategy has been shut down.
  *          FAILED_PRECONDITION  the strategy's threads do not allow it, see dist_instances_open(); `done` is set with
  *                               DIST_THREADS_HOST but without dist_instances_options.helper_threads; or this is a
  *                               forked child.
+ *          any                  an error of dist_instances_open(), if the call opens the instances.
  */
 DIST_API DIST_NODISCARD dist_status dist_submit(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
                                                 const dist_submit_options *options,
@@ -237,7 +241,7 @@ DIST_API DIST_NODISCARD dist_status dist_request_test(dist_request *request, int
  *
  * Context  Any thread, concurrent; inside replicas of its strategy only if it has completed or timeout_ns is 0.
  * Blocks   Up to timeout_ns (0: does not wait).
- * Errors   INVALID_ARGUMENT     request is NULL.
+ * Errors   INVALID_ARGUMENT     request is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  *          DEADLINE_EXCEEDED    timeout_ns has expired, and the request continues; or it is the result of the request.
  *                               dist_request_test() shows which, for an item with completions after its last arrival.
  *          FAILED_PRECONDITION  the call would wait inside a replica; or this is a forked child.
@@ -251,7 +255,10 @@ DIST_API DIST_NODISCARD dist_status dist_request_wait(dist_request *request, int
  * Context  Like dist_request_wait().
  * Blocks   Up to timeout_ns (0: does not wait).
  * Errors   The result of that request; *out_index is written in this case too.
- *          INVALID_ARGUMENT  an argument is NULL, n is 0, or the requests belong to different strategies.
+ *          INVALID_ARGUMENT     an argument is NULL, n is 0, timeout_ns is below DIST_NO_TIMEOUT, or the requests
+ *                               belong to different strategies.
+ *          DEADLINE_EXCEEDED    timeout_ns has expired, and no request has completed; *out_index is not written.
+ *          FAILED_PRECONDITION  the call would wait inside a replica; or this is a forked child.
  */
 DIST_API DIST_NODISCARD dist_status dist_request_wait_any(dist_request *const *requests, size_t n,
                                                           int64_t timeout_ns, size_t *out_index);
@@ -297,7 +304,7 @@ DIST_API DIST_NODISCARD dist_status dist_completions_create(const dist_allocator
  * Blocks   Up to timeout_ns.
  * Owns     The caller owns *out_request and destroys it with dist_request_destroy(). If dist_submit() also returned a
  *          handle, destroy both.
- * Errors   INVALID_ARGUMENT     completions or out_request is NULL.
+ * Errors   INVALID_ARGUMENT     completions or out_request is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  *          FAILED_PRECONDITION  called in a forked child, or inside a replica with a timeout_ns that is not 0.
  */
 DIST_API DIST_NODISCARD dist_status dist_completions_next(dist_completions *completions, int64_t timeout_ns,

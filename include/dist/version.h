@@ -99,7 +99,8 @@ DIST_API int64_t dist_versions_latest(const dist_versions *versions);
  *
  * Context  Any thread, concurrent; outside replica functions.
  * Blocks   Up to timeout_ns (0: does not wait).
- * Errors   INVALID_ARGUMENT     versions is NULL, or `number` is not in 1 .. dist_versions_latest().
+ * Errors   INVALID_ARGUMENT     versions is NULL, `number` is not in 1 .. dist_versions_latest(), or timeout_ns is
+ *                               below DIST_NO_TIMEOUT.
  *          FAILED_PRECONDITION  called inside a replica function (even a detached one), because its run may see such a
  *                               version; or in a forked child.
  *          DEADLINE_EXCEEDED    runs still see some of them: the message lists the versions, and the number of runs for
