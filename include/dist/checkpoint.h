@@ -83,14 +83,20 @@ DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uin
  * Blocks   Until the file is on disk.
  * Errors   INVALID_ARGUMENT     an argument is NULL; two variables have the same name; a name or text is not UTF-8; a
  *                               key occurs twice or begins with "libdist."; the path is a folder, FIFO or device; a
- *                               variable has no single value (dist_variable_read()); `sharded` is neither 0 nor 1.
+ *                               variable has no single value (dist_variable_read()); `sharded` is neither 0 nor 1; the
+ *                               position is invalid.
  *          FAILED_PRECONDITION  called inside a replica function or in a forked child; a variable of another strategy.
  *          NOT_FOUND            the folder does not exist; worker 0 does not find the shard of a worker.
  *          PERMISSION_DENIED    reported by the system.
  *          RESOURCE_EXHAUSTED   no space on the disk, or libdist is out of memory; the file exceeds the process's file
  *                               size limit (the process is not ended by SIGXFSZ).
  *          DATA_LOSS            reported by the system: the disk is faulty.
- *          UNAVAILABLE          reported by the system.
+ *          UNAVAILABLE          reported by the system; with several workers also: a worker is lost.
+ *          DEADLINE_EXCEEDED    a run was in progress for longer than the strategy's timeout_ns; with several workers
+ *                               also: a worker did not make the call in time.
+ *          CANCELLED            the strategy was shut down; with several workers also: dist_strategy_cancel() was
+ *                               called.
+ *          ABORTED              with several workers: a worker failed or made another call; the report names it.
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy, const char *path,
                                                          dist_variable *const *variables, size_t n,
@@ -120,6 +126,8 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy
  *          PERMISSION_DENIED    reported by the system.
  *          RESOURCE_EXHAUSTED   reported by the system, or libdist is out of memory.
  *          UNAVAILABLE          reported by the system.
+ *          DEADLINE_EXCEEDED    a run was in progress for longer than the strategy's timeout_ns.
+ *          CANCELLED            the strategy was shut down.
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_load(dist_strategy *strategy, const char *path,
                                                          dist_variable *const *variables, size_t n,

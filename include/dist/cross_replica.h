@@ -8,8 +8,8 @@
  *     dist_reduce(strategy, DIST_REDUCE_MEAN, losses, NULL, 0, &mean);           // one tensor
  *
  * Inside a replica function, use the collectives of collective.h instead. With several workers, all workers must make
- * the same calls in the same order; see workers.h. The header also has the cross-device operations that perform these
- * reductions, and lets your program replace them.
+ * the same calls in the same order; see workers.h. dist_strategy_functions and dist_strategy_options.cross_device
+ * replace the implementation of these functions.
  */
 #ifndef DIST_CROSS_REPLICA_H
 #define DIST_CROSS_REPLICA_H
@@ -51,8 +51,17 @@ extern "C" {
  *                               with axes; a per-replica value of texts or other non-tensors.
  *          UNIMPLEMENTED        ragged and sparse values; indexed slices with axes; complex64 if the strategy's
  *                               numerics are REPRODUCIBLE.
- *          FAILED_PRECONDITION  called inside a replica function: use dist_all_reduce() or dist_merge_call().
+ *          FAILED_PRECONDITION  called inside a replica function (use dist_all_reduce() or dist_merge_call()) or in
+ *                               another strategy's scope; a variable of another strategy.
+ *          DEADLINE_EXCEEDED    a part of the value is a variable, and a run was in progress for longer than the
+ *                               strategy's timeout_ns; with several workers also: a worker did not make the call in
+ *                               time.
+ *          CANCELLED            the strategy was shut down while the call waited; with several workers also:
+ *                               dist_strategy_cancel() was called.
+ *          ABORTED              with several workers: a worker failed or made another call; the report names it.
+ *          UNAVAILABLE          with several workers: a worker is lost.
  *          RESOURCE_EXHAUSTED   out of memory.
+ *          any                  the status that a host function returned (dist_strategy_functions).
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce(dist_strategy *strategy, dist_reduce_op op, dist_value *value,
                                                 const int32_t *axes, size_t num_axes, dist_value **out_value);
@@ -64,7 +73,7 @@ DIST_API DIST_NODISCARD dist_status dist_reduce(dist_strategy *strategy, dist_re
 typedef struct dist_destination {
   dist_variable *variable; /* the places of this variable's copies */
   dist_value *value;       /* the places of this value's components; a tensor is in one place */
-  /* a device name, in short ("CPU:1") or full form; "replica:1" = the device of replica 1 */
+  /* a device name, in short ("CPU:1") or full form; "replica:1" = the device of replica 1; "" = CPU:0 */
   const char *device;
 } dist_destination;
 
@@ -90,10 +99,9 @@ typedef struct dist_destination {
  *          options->timeout_ns if that is set, otherwise up to the strategy's timeout.
  * Owns     The caller owns *out_value and releases it with dist_value_release(). destination and options may be NULL.
  * Errors   Like dist_reduce(), and
- *          INVALID_ARGUMENT  the destination has no field set or several, is a list, or has an invalid device name; an
- *                            option is out of range.
+ *          INVALID_ARGUMENT  the destination has no field set or several, is a list, was created for another strategy,
+ *                            or has an invalid device name; an option is out of range.
  *          NOT_FOUND         "replica:r" names a replica that does not exist.
- *          DEADLINE_EXCEEDED a worker did not make the call in time.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist_reduce_op op,
                                                    dist_value *value, const dist_destination *destination,
@@ -135,7 +143,7 @@ DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy
  *                               shapes or dtypes differ.
  *          UNIMPLEMENTED        indexed slices.
  *          FAILED_PRECONDITION  called inside a replica function: use dist_all_gather_value().
- *          RESOURCE_EXHAUSTED   out of memory.
+ *          any                  another error of dist_reduce().
  */
 DIST_API DIST_NODISCARD dist_status dist_gather(dist_strategy *strategy, dist_value *value, int32_t axis,
                                                 dist_value **out_value);
@@ -192,6 +200,8 @@ DIST_API void dist_update_options_init(dist_update_options *options, uint32_t st
  * Errors   INVALID_ARGUMENT     an argument is NULL; args or kwargs have another kind; the variable was created outside
  *                               the mirrored strategy, which then has no copies of it; the results differ in structure.
  *          FAILED_PRECONDITION  called inside a replica function; a variable of another strategy.
+ *          DEADLINE_EXCEEDED    a run was in progress for longer than the strategy's timeout_ns.
+ *          CANCELLED            the strategy was shut down.
  *          RESOURCE_EXHAUSTED   out of memory.
  *          any                  the status that fn returned; the first failure ends the update. With options->parallel,
  *                               all calls are made, and the lowest copy that failed decides.
@@ -255,8 +265,9 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_local_results(dist_strategy *s
  *          replica.
  * Errors   INVALID_ARGUMENT     an argument is NULL, the value is per-replica or mirrored, or the destination is
  *                               invalid (dist_reduce_to()).
+ *          NOT_FOUND            "replica:r" names a replica that does not exist.
  *          FAILED_PRECONDITION  called inside a replica function: use dist_broadcast().
- *          RESOURCE_EXHAUSTED   out of memory.
+ *          any                  another error of dist_reduce().
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, dist_value *value,
                                                       const dist_destination *destination,

@@ -197,7 +197,8 @@ typedef dist_status (*dist_dataset_fn)(dist_strategy *strategy, const dist_input
  * workers. The worker reads the whole dataset that the function returns, whose num_workers is 0 unless the program
  * divides the input itself. The last step is then always delivered.
  *
- * Only prefetch and the three options about replication and devices are used; all other options must be 0.
+ * Of `options`, only prefetch and replication_mode may be set. How the input is batched and sharded is set in the
+ * function.
  *
  * Shape    All batches of a step have the same structure.
  * Order    Each dataset that the function returns determines the order of its own elements.
@@ -205,7 +206,8 @@ typedef dist_status (*dist_dataset_fn)(dist_strategy *strategy, const dist_input
  * Blocks   While fn runs.
  * Owns     Takes ownership of the function's datasets. The caller owns *out_dataset and destroys it with
  *          dist_dataset_destroy().
- * Errors   INVALID_ARGUMENT     an argument is NULL, fn created no dataset, or options contradict each other.
+ * Errors   INVALID_ARGUMENT     an argument is NULL; another option is set; fn created no dataset, or one that was
+ *                               itself created from a function.
  *          UNIMPLEMENTED        DIST_INPUT_PER_REPLICA with a strategy that is not mirrored.
  *          FAILED_PRECONDITION  called inside a replica function or in a forked child.
  *          RESOURCE_EXHAUSTED   out of memory.
@@ -331,7 +333,8 @@ typedef dist_status (*dist_file_source_fn)(dist_strategy *strategy, size_t file,
  * Order    That of the files in the list and, within a file, of the callback.
  * Context  Strategy, concurrent.
  * Owns     The names are copied; fn, user_data and release are used like in dist_dataset_create_from_callback().
- * Errors   Like dist_dataset_create_from_callback(); also INVALID_ARGUMENT if there are fewer files than workers.
+ * Errors   Like dist_dataset_create_from_callback(); also INVALID_ARGUMENT if n is 0, a name is NULL, or there are
+ *          fewer files than workers.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_files(
     dist_strategy *strategy, const char *const *names, size_t n, dist_file_source_fn fn, void *user_data,
@@ -368,8 +371,10 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_element_spec(dist_dataset *data
 /**
  * Combines a state with the next batch.
  *
- * `state` is the result for all previous batches; in the first call it is the initial state. libdist takes over the
- * reference of *out_state, which may be `state` itself, retained.
+ * `state` is the result for all previous batches; in the first call it is the initial state. Both `state` and `batch`
+ * are borrowed. libdist takes over the reference of *out_state, which may be `state` itself, retained. Called on the
+ * thread that called dist_dataset_reduce(), in its context. It may call any function, for example start a run, or start
+ * another pass over `dataset`, but it must not destroy `dataset`.
  */
 typedef dist_status (*dist_dataset_reduce_fn)(dist_dataset *dataset, dist_value *state, dist_value *batch,
                                               dist_value **out_state, void *user_data);
@@ -385,8 +390,9 @@ typedef dist_status (*dist_dataset_reduce_fn)(dist_dataset *dataset, dist_value 
  * Blocks   Until the pass has ended.
  * Owns     The caller owns *out_state and releases it with dist_value_release(). `initial` may be NULL; *out_state can
  *          then be NULL, too.
- * Errors   INVALID_ARGUMENT  an argument is NULL.
- *          any               like dist_iterator_create(), dist_iterator_next() or fn.
+ * Errors   INVALID_ARGUMENT  dataset, fn or out_state is NULL, or `dataset` is not a dataset.
+ *          any               an error of dist_iterator_create() or dist_iterator_next(), or the status that fn
+ *                            returned.
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, dist_value *initial,
                                                         dist_dataset_reduce_fn fn, void *user_data,
@@ -398,10 +404,11 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, d
  *
  * Context  Strategy, concurrent.
  * Blocks   Until the source has been read num_workers times.
- * Errors   DATA_LOSS      a worker misses an example, or an example occurs several times; dist_last_error() names the
- *                         first such example and its workers.
- *          UNIMPLEMENTED  the dataset is made by a function, which only the worker itself can call.
- *          any            like dist_iterator_next().
+ * Errors   INVALID_ARGUMENT  dataset is NULL or not a dataset, or limit is negative.
+ *          DATA_LOSS         a worker misses an example, or an example occurs several times; dist_last_error() names
+ *                            the first such example and its workers.
+ *          UNIMPLEMENTED     the dataset is made by a function, which only the worker itself can call.
+ *          any               like dist_iterator_next().
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_check_shards(dist_dataset *dataset, int64_t limit);
 

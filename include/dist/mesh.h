@@ -72,7 +72,7 @@ DIST_API DIST_NODISCARD dist_status dist_split_to_logical_devices(dist_replica *
  * Assigns a tensor to one logical device (TensorFlow: experimental_assign_to_logical_device); the other devices have
  * nothing.
  *
- * Shape    value: as for dist_split_to_logical_devices(), with any number of dimensions. 0 <= logical_device < D.
+ * Shape    value: like dist_split_to_logical_devices(), with any number of dimensions. 0 <= logical_device < D.
  * Context  Replica.
  * Owns     Like dist_split_to_logical_devices().
  * Errors   Like dist_split_to_logical_devices(), and
@@ -86,7 +86,7 @@ DIST_API DIST_NODISCARD dist_status dist_assign_to_logical_device(dist_replica *
  * Gives a tensor to every logical device (TensorFlow: experimental_replicate_to_logical_devices). All devices see the
  * same memory.
  *
- * Shape    value: as for dist_split_to_logical_devices(), with any number of dimensions.
+ * Shape    value: like dist_split_to_logical_devices(), with any number of dimensions.
  * Context  Replica.
  * Owns     Like dist_split_to_logical_devices().
  * Errors   Like dist_split_to_logical_devices().

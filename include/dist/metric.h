@@ -67,8 +67,12 @@ DIST_API DIST_NODISCARD dist_status dist_metric_update(dist_replica *replica, di
  * The bits depend only on the numbers that were added, not on their order or on the replicas that added them.
  *
  * Context  Strategy, one call at a time per metric: after a run, or inside a merge function.
+ * Blocks   While a run is in progress; with several workers, until all of them make the call.
  * Errors   INVALID_ARGUMENT     an argument is NULL, or the metric belongs to another strategy.
  *          FAILED_PRECONDITION  called inside a replica function, or in a forked child.
+ *          DEADLINE_EXCEEDED    a run was in progress for longer than the strategy's timeout_ns.
+ *          CANCELLED            the strategy was shut down.
+ *          any                  with several workers: the errors of a collective.
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_result(dist_strategy *strategy, dist_metric *metric,
                                                        double *out_result);
@@ -77,7 +81,8 @@ DIST_API DIST_NODISCARD dist_status dist_metric_result(dist_strategy *strategy, 
  * Discards all updates of all replicas.
  *
  * Context  Strategy, one call at a time per metric: between runs, or inside a merge function.
- * Errors   Like dist_metric_result().
+ * Blocks   While a run is in progress.
+ * Errors   Like dist_metric_result(), without those of workers.
  */
 DIST_API DIST_NODISCARD dist_status dist_metric_reset(dist_strategy *strategy, dist_metric *metric);
 

@@ -75,7 +75,7 @@ DIST_API dist_variable *dist_value_container(const dist_value *value);
 typedef struct dist_cross_device_options {
   uint32_t struct_size;
   dist_cross_device_kind kind; /* 0 = DIST_CROSS_DEVICE_DEFAULT */
-  /* REDUCTION_TO_ONE_DEVICE: a device name; NULL = any device */
+  /* REDUCTION_TO_ONE_DEVICE: a device name; NULL = any device; "" = CPU:0 */
   const char *reduce_to_device;
   /* REDUCTION_TO_ONE_DEVICE: replaces +; MEAN divides by n afterwards; may be NULL */
   dist_reduce_fn accumulate;
@@ -99,8 +99,9 @@ DIST_API void dist_cross_device_options_init(dist_cross_device_options *options,
  *
  * Owns     The caller owns *out_cross_device and destroys it with dist_cross_device_destroy(). The user data in options
  *          must stay valid until it and the strategies that use it have been destroyed.
- * Errors   INVALID_ARGUMENT    out_cross_device is NULL, the kind is unknown, a field of another kind is set, or the
- *                              device name is invalid.
+ * Errors   INVALID_ARGUMENT    out_cross_device is NULL; the kind is unknown; a field of another kind is set;
+ *                              accumulate_element_bytes is set without accumulate; HOST without functions.reduce; or
+ *                              the device name is invalid.
  *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cross_device_create(const dist_cross_device_options *options,

@@ -15,9 +15,11 @@
  *
  * Functions that read or write variables from outside replicas wait for a turn between the strategy's runs, so that no
  * thread sees a half-written value. This applies to read, assign, scatter, update, drift checks, checkpoints and
- * metrics, and to reduce and gather if a variable is part of the value. Such a function waits for the run in progress,
- * up to the strategy's timeout_ns (DEADLINE_EXCEEDED), and holds back the next one. A call in a merge function does not
- * wait, because its run waits for it.
+ * metrics, and to reduce and gather if a variable is part of the value. Such a function waits for the run in progress
+ * and holds back the next one. It fails with DEADLINE_EXCEEDED if the run does not end within the strategy's
+ * timeout_ns, with CANCELLED if the strategy is shut down, and with FAILED_PRECONDITION if functions of a run that
+ * returned at its deadline are still running, or if a dataset's source or a part of a parallel loop makes the call. A
+ * call in a merge function does not wait, because its run waits for it.
  *
  * Some accesses do not wait for a turn: pointers to copies (dist_variable_component()), descriptions
  * (dist_variable_describe()), and runs of another strategy that read the variable.
@@ -68,12 +70,14 @@ DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_
  * Context  Strategy, concurrent.
  * Blocks   Only for initial_fn. Over several workers, until all of them have created it, up to the strategy's timeout.
  * Owns     The caller owns *out_variable and destroys it with dist_variable_destroy().
- * Errors   INVALID_ARGUMENT    a required argument is NULL; both an initial tensor and initial_fn are given; the tensor
- *                              or an option is invalid. For a mirrored strategy also: synchronization NONE, or MEAN of
- *                              a dtype that is not floating point. Over several workers also: the workers create
- *                              different variables.
- *          RESOURCE_EXHAUSTED  out of memory.
- *          any                 the status that initial_fn returned; over several workers, the errors of a collective.
+ * Errors   INVALID_ARGUMENT     a required argument is NULL; both an initial tensor and initial_fn are given, or none;
+ *                               the tensor, the name or an option is invalid. For a mirrored strategy also:
+ *                               synchronization NONE, or MEAN of a dtype that is not floating point. Over several
+ *                               workers also: the workers create different variables.
+ *          FAILED_PRECONDITION  called inside a replica function (use dist_replica_variable()), or inside another
+ *                               strategy's scope.
+ *          RESOURCE_EXHAUSTED   out of memory.
+ *          any                  the status that initial_fn returned; over several workers, the errors of a collective.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_create(dist_strategy *strategy, const dist_tensor *initial,
                                                          const dist_variable_options *options,
@@ -129,7 +133,10 @@ DIST_API DIST_NODISCARD dist_status dist_variable_component(const dist_variable 
  *                               with SUM of bool.
  *          FAILED_PRECONDITION  called inside a replica function (use dist_replica_read()), or the variable belongs to
  *                               another strategy.
+ *          DEADLINE_EXCEEDED    a run was in progress for longer than the strategy's timeout_ns.
+ *          CANCELLED            the strategy was shut down.
  *          RESOURCE_EXHAUSTED   out of memory.
+ *          any                  a SyncOnReadVariable over several workers: the errors of a collective.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_read(dist_strategy *strategy, dist_variable *variable,
                                                        dist_value **out_value);
@@ -152,6 +159,8 @@ DIST_API DIST_NODISCARD dist_status dist_variable_read(dist_strategy *strategy, 
  *          INVALID_ARGUMENT     an argument is NULL, `how` is unknown, or the shape or dtype differs. For a
  *                               SyncOnReadVariable also: aggregation NONE, a per-replica value, or adding with SUM.
  *          FAILED_PRECONDITION  called inside a replica function, or the variable belongs to another strategy.
+ *          DEADLINE_EXCEEDED    a run was in progress for longer than the strategy's timeout_ns.
+ *          CANCELLED            the strategy was shut down.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_assign(dist_strategy *strategy, dist_variable *variable,
                                                          dist_assign_op how, dist_value *value);
@@ -186,9 +195,10 @@ DIST_API DIST_NODISCARD dist_status dist_replica_read(dist_replica *replica, dis
  * Context  Replica. Collective, unless each replica writes only its own copy.
  * Blocks   Like dist_all_reduce().
  * Errors   Like dist_all_reduce(), and
- *          INVALID_ARGUMENT     the shape or dtype differs; or the variable is an AggregatingVariable with aggregation
- *                               NONE, or with MEAN of integers.
- *          FAILED_PRECONDITION  the variable belongs to another strategy.
+ *          INVALID_ARGUMENT     `how` is unknown; the shape or dtype differs; options->group is set or options->planned
+ *                               is 1; or the variable is an AggregatingVariable with aggregation NONE, or with MEAN of
+ *                               integers.
+ *          FAILED_PRECONDITION  the variable belongs to another strategy, or called on a logical device.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, dist_variable *variable,
                                                         dist_assign_op how, const dist_tensor *value,
@@ -205,7 +215,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
  * Blocks   Like dist_merge_call().
  * Owns     The strategy owns *out_variable, until the strategy is destroyed or dist_variable_destroy() is called.
  * Errors   Like dist_variable_create() and dist_merge_call(), and
- *          INVALID_ARGUMENT  the variable exists with another shape, dtype or options.
+ *          INVALID_ARGUMENT  the name is invalid, or the variable exists with another shape, dtype or options.
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica, const char *name,
                                                           const dist_tensor *initial,
@@ -266,6 +276,8 @@ DIST_API DIST_NODISCARD dist_status dist_variable_device(const dist_strategy *st
  *          UNIMPLEMENTED        the variable is a SyncOnReadVariable; BATCH_UPDATE of a MirroredVariable; or UPDATE,
  *                               MIN or MAX of one with aggregation SUM or MEAN.
  *          FAILED_PRECONDITION  called inside a replica function, or the variable belongs to another strategy.
+ *          DEADLINE_EXCEEDED    a run was in progress for longer than the strategy's timeout_ns.
+ *          CANCELLED            the strategy was shut down.
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strategy, dist_variable *variable,
                                                           dist_scatter_op how, dist_value *slices);
