@@ -60,12 +60,13 @@ DIST_API void dist_cluster_spec_options_init(dist_cluster_spec_options *options,
  *     {"worker": ["a:1", "b:2"], "ps": {"3": "c:4"}}
  *
  * Task keys are decimal integers of 32 bits. If two tasks have the same index or two jobs the same name, the later one
- * replaces the earlier one.
+ * replaces the earlier one. As in Python, the literals NaN, Infinity and -Infinity count as JSON numbers; but no number
+ * is valid in a cluster.
  *
  * Owns     The text is copied. The caller owns *out_spec and destroys it with dist_cluster_spec_destroy().
- * Errors   INVALID_ARGUMENT    an argument is NULL; the text is not JSON or exceeds a limit; tasks are neither a list
- *                              nor an object; an address is not a text; an index is not a 32-bit integer or is
- *                              DIST_TASK_UNSET.
+ * Errors   INVALID_ARGUMENT    an argument is NULL; the text is not JSON, not an object, or exceeds a limit; tasks are
+ *                              neither a list nor an object (null, for example); an address is not a text; an index is
+ *                              not a 32-bit integer or is DIST_TASK_UNSET.
  *          RESOURCE_EXHAUSTED  out of memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_cluster_spec_from_json(const char *text,
@@ -75,7 +76,7 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_spec_from_json(const char *text
 /**
  * Creates a spec from a list of jobs.
  *
- * As in dist_cluster_spec_from_json(), the later of two equal jobs or tasks replaces the earlier one. An index can be
+ * Like in dist_cluster_spec_from_json(), the later of two equal jobs or tasks replaces the earlier one. An index can be
  * any 32-bit integer, even a negative one, except DIST_TASK_UNSET.
  *
  * Owns     All texts are copied. The caller owns *out_spec and destroys it with dist_cluster_spec_destroy().

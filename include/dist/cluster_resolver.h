@@ -72,11 +72,19 @@ dist_cluster_resolver_create_simple(dist_cluster_spec *spec, const dist_cluster_
  *
  *     {"cluster": {...}, "task": {"type": "worker", "index": 0}, "rpc_layer": "grpc", "session_master": "host:port"}
  *
- * All keys are optional; if TF_CONFIG is not set, it counts as {}.
+ * All keys are optional; if TF_CONFIG is not set, it counts as {}. An empty text is not JSON. Other keys are ignored,
+ * and the last of equal keys counts. As in Python, the literals NaN, Infinity and -Infinity count as JSON numbers.
  *
- * The environment variable is read at each query, not here. Errors in it are therefore reported by the queries: a text
- * that is not JSON is INVALID_ARGUMENT there. The index is an integer of 32 bits, also as a text ("1"), but
- * not DIST_TASK_UNSET. "type", "rpc_layer" and "session_master" are texts; null means that one is not set.
+ * The environment variable is read at each query, not here. Errors in it are therefore reported by the queries that use
+ * the invalid part, with INVALID_ARGUMENT:
+ *
+ *     TF_CONFIG         must be a JSON object: every query fails
+ *     "cluster"         must be an object, as for dist_cluster_spec_from_json(); null is an error
+ *     "task"            must be an object; null is an error
+ *     "index"           must be an integer of 32 bits, also as a text ("1"), but not DIST_TASK_UNSET; null, 1.0 and NaN
+ *                       are errors
+ *     "type", "rpc_layer", "session_master"
+ *                       must be texts; null means that the text is not set
  *
  * Owns     Like dist_cluster_resolver_create_simple().
  * Errors   Like dist_cluster_resolver_create_simple(), without a spec.
@@ -359,8 +367,8 @@ DIST_API DIST_NODISCARD dist_status dist_cluster_resolver_environment(const dist
  * If a union is asked for a task and `rpc_layer` is NULL, the layer is the union's own option, or none if that is not
  * set.
  *
- * With TF_CONFIG, "session_master" takes precedence over everything else and is returned unchanged, and in a cluster of
- * one task the address is "".
+ * With TF_CONFIG, "session_master" takes precedence over everything else and is returned unchanged. Without it, the
+ * address is "" if the cluster has no jobs, as with {}, or only one task.
  *
  * Blocks   Like dist_cluster_resolver_spec().
  * Errors   INVALID_ARGUMENT    an error of dist_cluster_resolver_task_type(); the task does not exist.

@@ -183,7 +183,13 @@ DIST_API DIST_NODISCARD dist_status dist_network_create(int32_t num_workers,
                                                         const dist_network_options *options,
                                                         dist_network **out_network);
 
-/** Releases the caller's handle to the network. Strategies that use the network keep it alive. */
+/**
+ * Destroys the caller's handle to the network. Strategies that use the network keep it. Does nothing if `network` is
+ * NULL, or in a forked child.
+ *
+ * Context  Any, serialized.
+ * Owns     Takes ownership of the network.
+ */
 DIST_API void dist_network_destroy(dist_network *network);
 
 typedef struct dist_reform_options {
@@ -268,9 +274,10 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_reform(dist_strategy *strategy
  * dist_strategy_properties.generation shows whether the workers have re-formed.
  *
  * Blocks   Until worker 0 has ended the latest run, up to the strategy's timeout_ns.
- * Errors   INVALID_ARGUMENT   an argument is NULL.
- *          DEADLINE_EXCEEDED  worker 0 has not ended the run in time.
- *          CANCELLED          dist_strategy_cancel() ended the wait.
+ * Errors   INVALID_ARGUMENT     an argument is NULL.
+ *          FAILED_PRECONDITION  another thread is re-forming or destroying the strategy.
+ *          DEADLINE_EXCEEDED    worker 0 has not ended the run in time.
+ *          CANCELLED            dist_strategy_cancel() or dist_strategy_shutdown() ended the wait.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_reform_due(dist_strategy *strategy, int32_t *out_due);
 

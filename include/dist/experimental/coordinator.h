@@ -321,7 +321,7 @@ DIST_API DIST_NODISCARD dist_status dist_coordinator_schedule(dist_coordinator *
  * Waits until all closures have finished.
  *
  * Blocks   Up to timeout_ns (0: does not wait). `cancel`, which may be NULL, cancels the wait.
- * Errors   INVALID_ARGUMENT   coordinator is NULL.
+ * Errors   INVALID_ARGUMENT   coordinator is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  *          DEADLINE_EXCEEDED  the timeout expired; the message names a server that is not available.
  *          any                like dist_coordinator_schedule().
  */

@@ -74,7 +74,12 @@ DIST_API DIST_NODISCARD dist_status dist_preemption_handler_create(dist_strategy
                                                                    const dist_preemption_options *options,
                                                                    dist_preemption_handler **out_handler);
 
-/** Destroys the handler. Does nothing if `handler` is NULL. */
+/**
+ * Destroys the handler. Does nothing if `handler` is NULL, or in a forked child.
+ *
+ * Context  Any, serialized.
+ * Owns     Takes ownership of the handler.
+ */
 DIST_API void dist_preemption_handler_destroy(dist_preemption_handler *handler);
 
 /**
@@ -101,7 +106,7 @@ DIST_API DIST_NODISCARD dist_status dist_preemption_run(dist_preemption_handler 
  *
  * Context  Strategy, serialized; on all workers, between the same runs.
  * Blocks   Until worker 0 has ended the latest run, and the file is on disk.
- * Errors   The errors of dist_checkpoint_save() (the next call tries again), and
+ * Errors   Like dist_checkpoint_save(), after which the next call tries again, and
  *          INVALID_ARGUMENT  a required argument is NULL.
  *          CANCELLED         `cancel` or dist_strategy_cancel() ended the wait.
  */

@@ -144,6 +144,7 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_server_register(dist_rpc_server *se
  *                               nor DIST_PLAINTEXT=1 with a secret; or this is a forked child.
  *          UNAVAILABLE          the server cannot listen on the address, or libdist-grpc.so is not installed.
  *          INVALID_ARGUMENT     server is NULL, or an environment variable has an invalid value.
+ *          NOT_FOUND            a file named by an environment variable does not exist.
  *          RESOURCE_EXHAUSTED   out of memory, or the system cannot create another thread.
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_server_start(dist_rpc_server *server);
@@ -186,7 +187,9 @@ DIST_API void dist_rpc_client_options_init(dist_rpc_client_options *options, uin
  * Creates a client of the server at `address`. The server need not exist yet: nothing is sent before the first call.
  *
  * Owns     The caller owns *out_client and destroys it with dist_rpc_client_destroy().
- * Errors   INVALID_ARGUMENT     a required argument is NULL, the rpc_layer is unknown, or the address is invalid.
+ * Errors   INVALID_ARGUMENT     a required argument is NULL, the rpc_layer is unknown, the address or an environment
+ *                               variable is invalid, or an option is out of range.
+ *          NOT_FOUND            a file named by an environment variable does not exist.
  *          FAILED_PRECONDITION  the address is not loopback and has neither TLS nor DIST_PLAINTEXT=1 with a secret; or
  *                               this is a forked child.
  *          UNAVAILABLE          libdist-grpc.so is not installed.
@@ -267,7 +270,7 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_client_methods(dist_rpc_client *cli
  * Blocks   Until the call completes, up to timeout_ns (0: does not wait) and the call's own timeout.
  * Owns     The caller owns *out_value and releases it with dist_value_release().
  * Errors   Like dist_rpc_call(), and
- *          INVALID_ARGUMENT   an argument is NULL.
+ *          INVALID_ARGUMENT   an argument is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  *          DEADLINE_EXCEEDED  not completed within timeout_ns (the call continues), or within the call's own timeout.
  */
 DIST_API DIST_NODISCARD dist_status dist_remote_value_get(dist_remote_value *remote, int64_t timeout_ns,

@@ -185,7 +185,7 @@ DIST_API const char *dist_server_target(const dist_server *server);
  *          CANCELLED            `cancel`, which may be NULL, was signalled.
  *          FAILED_PRECONDITION  the server has not been started, or the call is made inside one of its functions or in
  *                               a forked child.
- *          INVALID_ARGUMENT     server is NULL.
+ *          INVALID_ARGUMENT     server is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  */
 DIST_API DIST_NODISCARD dist_status dist_server_join(dist_server *server, int64_t timeout_ns,
                                                      dist_cancel *cancel);
