@@ -213,15 +213,25 @@ DIST_API size_t dist_batch_size(const dist_batch *batch);
  */
 DIST_API int64_t dist_batch_bucket(const dist_batch *batch);
 
-/** Returns the user_data that was passed to dist_batcher_submit() for item i. */
+/**
+ * Returns the user_data that was passed to dist_batcher_submit() for item i.
+ *
+ * Owns     libdist never frees it.
+ */
 DIST_API void *dist_batch_user_data(const dist_batch *batch, size_t i);
 
-/** Returns the state that a step has set for item i; NULL if none has been set. */
+/**
+ * Returns the state that a step has set for item i; NULL if none has been set.
+ *
+ * Owns     The result is borrowed: it goes to free_state when the item completes.
+ */
 DIST_API void *dist_batch_state(const dist_batch *batch, size_t i);
 
 /**
- * Stores a state with item i. It goes to free_state when the item completes. Your code still owns a state that this
- * call replaces.
+ * Stores a state with item i, for dist_batch_state().
+ *
+ * Owns     libdist takes ownership of `state` and passes it to free_state when the item completes. The caller again
+ *          owns a state that this call replaces.
  */
 DIST_API void dist_batch_set_state(dist_batch *batch, size_t i, void *state);
 

@@ -103,7 +103,11 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          w[a] * x[a] divided by T of w[a]. If the order does not matter (integers without weights, MIN, MAX), and for
  *          up to three contributions, the bits equal those of ORDERED. reduce_fn is called in the order of the tree.
  * Context  Replica. Collective.
- * Blocks   Until every member has arrived, the deadline expires, or a member fails.
+ * Blocks   Until every member has arrived, the deadline expires, or a member fails; with out_work not at all, unless
+ *          options->planned is 1 or async_bytes is used up (work.h).
+ * Owns     The memory of `in` and `out` is borrowed until the call returns or, with out_work, until the work has
+ *          completed. The caller owns *out_work and destroys it with dist_work_destroy(). options and out_work may be
+ *          NULL.
  * Errors   INVALID_ARGUMENT     an argument is NULL; a dtype, op, shape, weight or overlap is invalid; an option is out
  *                               of range; this replica is not a member of options->group; or the replicas disagree.
  *          DEADLINE_EXCEEDED    not all members arrived in time; the report lists the missing ones.
@@ -131,6 +135,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_
  * Order    Like dist_all_reduce().
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, dist_reduce_op op,
@@ -150,6 +155,7 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, d
  * Order    Like dist_all_reduce().
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, dist_reduce_op op,
@@ -168,6 +174,7 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, d
  * Order    Bits are copied, in the order of ranks.
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for a scalar or if the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const dist_tensor *in,
@@ -184,6 +191,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const
  * Order    Like dist_all_gather().
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_gather(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, int32_t root,
@@ -201,6 +209,7 @@ DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, i
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_t root, const dist_tensor *in,
@@ -218,6 +227,7 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_reduce_scatter(); also INVALID_ARGUMENT if root is not in 0 .. R-1 or differs between members.
  */
 DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica, int32_t root,
@@ -237,6 +247,7 @@ DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_gather().
  */
 DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const dist_tensor *in,
@@ -258,6 +269,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const
  *          only. MEAN is not supported.
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for an unknown kind.
  */
 DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, dist_scan_kind kind,
@@ -277,6 +289,7 @@ DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT if a rank is not in -1 .. R-1 or the pairs do not match.
  */
 DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t destination, int32_t source,
@@ -290,6 +303,7 @@ DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t 
  *
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
+ * Owns     Like dist_all_reduce().
  * Errors   Like dist_all_reduce().
  */
 DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,

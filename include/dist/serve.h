@@ -156,6 +156,7 @@ DIST_API DIST_NODISCARD dist_status dist_serve(dist_strategy *strategy, int32_t 
  * a request.
  *
  * Context  Replica, inside a request.
+ * Owns     The result is borrowed: destroy_state receives it when the instance closes.
  */
 DIST_API void *dist_instance_state(const dist_replica *replica);
 
@@ -274,7 +275,11 @@ DIST_API DIST_NODISCARD dist_status dist_request_wait_any(dist_request *const *r
  */
 DIST_API DIST_NODISCARD dist_status dist_request_cancel(dist_request *request);
 
-/** Returns the user_data that was passed to dist_submit() or dist_batcher_submit(); NULL for NULL. */
+/**
+ * Returns the user_data that was passed to dist_submit() or dist_batcher_submit(); NULL for NULL.
+ *
+ * Owns     libdist never frees it.
+ */
 DIST_API void *dist_request_user_data(const dist_request *request);
 
 /**

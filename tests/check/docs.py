@@ -18,6 +18,11 @@ TENSOR_FIELDS = ["Shape", "Order"]
 LIKE = re.compile(r"(?:As|Like) (dist_\w+)\(\)[,.]")
 
 
+def gives_or_takes(function: dict) -> bool:
+    outputs = any(one["name"].startswith("out_") and one["pointers"] > 1 for one in function["parameters"])
+    return outputs or function["returns"]["pointers"] > 0 or function["name"].endswith("_destroy")
+
+
 def faults_of(function: dict, names: dict[str, bool]):
     comment = function["comment"]
     if comment is None or "fields" not in comment:
@@ -37,6 +42,10 @@ def faults_of(function: dict, names: dict[str, bool]):
         return
     if function["returns"]["type"] == "dist_status" and "Errors" not in fields:
         yield "returns dist_status but has no Errors field"
+    if gives_or_takes(function) and "Owns" not in fields:
+        yield "returns, outputs or destroys an object but has no Owns field"
+    if any(one["name"] == "timeout_ns" for one in function["parameters"]) and "Blocks" not in fields:
+        yield "has a timeout but no Blocks field"
     if any(one["type"] in ("dist_tensor", "dist_reduce_op") for one in function["parameters"]):
         for field in TENSOR_FIELDS:
             if field not in fields:

@@ -224,7 +224,11 @@ DIST_API DIST_NODISCARD dist_status dist_server_destroy(dist_server *server);
 
 /* ---- Inside closures: by the thread that runs the function, while it runs ---- */
 
-/** Returns the name under which the closure was scheduled. */
+/**
+ * Returns the name under which the closure was scheduled; "" for NULL.
+ *
+ * Owns     The result is borrowed: valid while the function runs.
+ */
 DIST_API const char *dist_closure_name(const dist_closure *closure);
 
 /**
