@@ -35,6 +35,7 @@
 extern "C" {
 #endif
 
+/** Options of dist_split_to_logical_devices(). */
 typedef struct dist_split_options {
   uint32_t struct_size;
   /* 1 = sizes that are not divisible are split as dist_partition_shard() describes; 0 = they are an error */
@@ -130,6 +131,7 @@ DIST_API DIST_NODISCARD dist_status dist_value_partition(const dist_value *value
 DIST_API DIST_NODISCARD dist_status dist_value_shard(const dist_value *value, int32_t logical_device,
                                                      int64_t *out_begin, dist_tensor *out_tensor);
 
+/** Options of dist_run_on_devices(). */
 typedef struct dist_devices_options {
   uint32_t struct_size;
   int32_t reserved;   /* must be 0 */

@@ -30,6 +30,7 @@ extern "C" {
  */
 typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
 
+/** Options of dist_run() and dist_run_values(). */
 typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved; /* must be 0 */

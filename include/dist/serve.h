@@ -72,6 +72,7 @@ typedef void (*dist_instance_destroy_fn)(void *state, void *user_data);
 /** The lowest and the highest priority of a request. */
 enum { DIST_PRIORITY_MIN = -7, DIST_PRIORITY_MAX = 7 };
 
+/** Options of dist_instances_open(). */
 typedef struct dist_instances_options {
   uint32_t struct_size;
   /* DIST_THREADS_HOST only: 1 = libdist may start threads for deadlines and `done` callbacks, 0 = it may not. With
@@ -184,6 +185,7 @@ typedef struct dist_completions dist_completions;
  */
 typedef void (*dist_done_fn)(dist_request *request, void *user_data);
 
+/** Options of dist_submit(). */
 typedef struct dist_submit_options {
   uint32_t struct_size;
   int32_t priority;              /* DIST_PRIORITY_MIN .. DIST_PRIORITY_MAX; higher priorities run first */

@@ -365,7 +365,7 @@ typedef struct dist_strategy_properties {
   int32_t use_merge_call;        /* always 1: replicas may call dist_merge_call() */
   /* 1 = variables are apart from the replicas, or each worker runs its own program */
   int32_t between_graph;
-  int32_t should_init;         /* 1 = this worker initializes variables */
+  int32_t should_init;         /* always 1: every worker initializes its variables */
   int32_t should_checkpoint;   /* 1 = this worker writes checkpoints: the chief */
   int32_t should_save_summary; /* 1 = this worker writes summaries: the chief */
   int32_t global_batch_size;   /* always 1: a batch is for all replicas together and is divided among them */
@@ -393,8 +393,9 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *str
                                                         dist_strategy_properties *out_properties);
 
 /**
- * Returns dist_worker_options.cluster_resolver, which describes the strategy's cluster; NULL if that option was not
- * set.
+ * Returns the resolver that describes the strategy's cluster: dist_worker_options.cluster_resolver if it was set. If not,
+ * strategies of kind MULTI_WORKER_MIRRORED and PARAMETER_SERVER return the one that libdist created, for TF_CONFIG or
+ * for the rendezvous, and others return NULL.
  *
  * Owns     *out_resolver is borrowed: valid while the strategy exists.
  * Errors   INVALID_ARGUMENT  an argument is NULL.

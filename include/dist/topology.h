@@ -30,6 +30,7 @@
 extern "C" {
 #endif
 
+/** Options of the functions that create topologies. */
 typedef struct dist_topology_options {
   uint32_t struct_size;
   int32_t reserved; /* must be 0 */

@@ -39,6 +39,7 @@ extern "C" {
  */
 typedef dist_status (*dist_initial_fn)(dist_strategy *strategy, dist_value **out_value, void *user_data);
 
+/** Options of dist_variable_create() and dist_replica_variable(). */
 typedef struct dist_variable_options {
   uint32_t struct_size;
   dist_aggregation aggregation;         /* 0 = DIST_AGGREGATION_NONE */

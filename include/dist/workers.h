@@ -155,6 +155,7 @@
 extern "C" {
 #endif
 
+/** Options of dist_network_create(). */
 typedef struct dist_network_options {
   uint32_t struct_size;
   int32_t reserved; /* must be 0 */
@@ -192,6 +193,7 @@ DIST_API DIST_NODISCARD dist_status dist_network_create(int32_t num_workers,
  */
 DIST_API void dist_network_destroy(dist_network *network);
 
+/** Options of dist_strategy_reform(). */
 typedef struct dist_reform_options {
   uint32_t struct_size;
   /* continue only with at least this many workers, otherwise wait for more; 0 = default (1) */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the comment of every function in the headers has the required fields, such as errors and ownership.
+"""Checks that the comment of every function in the headers has the required fields, such as errors and ownership, and
+that every type has a comment.
 
 usage: docs.py API_JSON
 
@@ -53,13 +54,18 @@ def faults_of(function: dict, names: dict[str, bool]):
 
 
 def main(api: Path) -> int:
-    functions = json.loads(api.read_text(encoding="utf-8"))["functions"]
+    found = json.loads(api.read_text(encoding="utf-8"))
+    functions = found["functions"]
     names = {function["name"]: function["experimental"] for function in functions}
     faults = 0
     for function in functions:
         for fault in faults_of(function, names):
             faults += 1
             print(f"{function['file']}:{function['line']}: {function['name']}() {fault}")
+    for one in found["structs"] + found["callbacks"] + found["handles"] + found["enums"]:
+        if (one["name"] or "").startswith("dist_") and not one["comment"]:
+            faults += 1
+            print(f"{one['file']}:{one['line']}: {one['name']} has no comment")
     return 1 if faults or not functions else 0
 
 

@@ -41,6 +41,7 @@ typedef enum dist_preemption_state DIST_INT32 {
   DIST_FORCE_INT32(DIST_PREEMPTION)
 } dist_preemption_state;
 
+/** Options of dist_preemption_handler_create(). */
 typedef struct dist_preemption_options {
   uint32_t struct_size;
   int32_t reserved; /* must be 0 */

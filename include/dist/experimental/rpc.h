@@ -89,6 +89,7 @@ typedef struct dist_rpc_context {
 typedef dist_status (*dist_rpc_fn)(const dist_rpc_context *context, dist_value *arguments,
                                    dist_value **out_result, void *user_data);
 
+/** Options of dist_rpc_server_create(). */
 typedef struct dist_rpc_server_options {
   uint32_t struct_size;
   int32_t reserved;    /* must be 0 */
@@ -167,6 +168,7 @@ DIST_API const char *dist_rpc_server_address(const dist_rpc_server *server);
  */
 DIST_API DIST_NODISCARD dist_status dist_rpc_server_destroy(dist_rpc_server *server);
 
+/** Options of dist_rpc_client_create(). */
 typedef struct dist_rpc_client_options {
   uint32_t struct_size;
   int32_t reserved; /* must be 0 */
@@ -208,6 +210,7 @@ DIST_API DIST_NODISCARD dist_status dist_rpc_client_create(const char *rpc_layer
  */
 DIST_API void dist_rpc_client_destroy(dist_rpc_client *client);
 
+/** Options of dist_rpc_call(), dist_rpc_begin() and dist_rpc_client_methods(). */
 typedef struct dist_rpc_call_options {
   uint32_t struct_size;
   int32_t reserved; /* must be 0 */

@@ -83,6 +83,7 @@ typedef dist_status (*dist_closure_fn)(dist_closure *closure, dist_value *argume
 typedef dist_status (*dist_server_update_fn)(dist_tensor *variables, size_t n, dist_value *arguments,
                                              void *user_data);
 
+/** Options of dist_server_create() and dist_server_create_local(). */
 typedef struct dist_server_options {
   uint32_t struct_size;
   int32_t num_threads; /* number of closures that a worker runs at the same time; 0 = default (1) */

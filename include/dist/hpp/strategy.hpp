@@ -54,7 +54,7 @@ class strategy_ref {
   const char *device(int32_t replica_id) const;
   const char *parameter_device(int32_t index) const;
   dist_strategy_properties query() const;
-  // NULL if the strategy is in one process.
+  // NULL if the strategy has no cluster.
   dist_cluster_resolver *cluster_resolver() const;
   device_assignment_ref device_assignment() const noexcept;
 
