@@ -393,9 +393,9 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *str
                                                         dist_strategy_properties *out_properties);
 
 /**
- * Returns the resolver that describes the strategy's cluster: dist_worker_options.cluster_resolver if it was set. If not,
- * strategies of kind MULTI_WORKER_MIRRORED and PARAMETER_SERVER return the one that libdist created, for TF_CONFIG or
- * for the rendezvous, and others return NULL.
+ * Returns the resolver that describes the strategy's cluster: dist_worker_options.cluster_resolver if it was set. If
+ * not, strategies of kind MULTI_WORKER_MIRRORED and PARAMETER_SERVER return the one that libdist created, for TF_CONFIG
+ * or for the rendezvous, and others return NULL.
  *
  * Owns     *out_resolver is borrowed: valid while the strategy exists.
  * Errors   INVALID_ARGUMENT  an argument is NULL.

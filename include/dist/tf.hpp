@@ -34,6 +34,7 @@ class [[nodiscard]] colocation_guard {
  private:
   strategy_ref strategy_;
 };
+// The same as a colocation_guard: const auto guard = dist::colocate(strategy, variable);
 inline colocation_guard colocate(const strategy_ref &strategy, const value &variable) {
   return colocation_guard(strategy, variable);
 }

@@ -51,6 +51,7 @@ struct ps_variable_options {
   std::string colocate_with;
 };
 
+// Owns the coordinator of a strategy. Destroy it before the strategy; this also stops the servers.
 class coordinator {
  public:
   // Returns the number of parts for each dimension of a variable of this shape and dtype.

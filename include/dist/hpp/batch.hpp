@@ -233,6 +233,7 @@ class item_completions {
   dist_completions *handle_ = nullptr;
 };
 
+// The number of items in a batcher, by where they are.
 struct batch_count {
   int64_t waiting;
   int64_t active;  // on instances

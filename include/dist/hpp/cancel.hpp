@@ -14,6 +14,7 @@
 
 namespace dist {
 
+// Owns a cancel object. Calls that were started with it continue when it is destroyed.
 class cancel {
  public:
   cancel() { check(dist_cancel_create(nullptr, &handle_)); }

@@ -24,12 +24,14 @@ struct cluster_task {
 
 // ---- Cluster specs, and the rules of a cluster -------------------------------------------------------------
 
+// A job of a cluster and the addresses of its tasks.
 struct cluster_job {
   std::string name{};
   std::vector<std::string> addresses{};
   std::vector<int32_t> task_indices{};  // empty = 0, 1, ...
 };
 
+// The jobs of a cluster and their tasks. Owns the C handle; resolvers that use the spec keep it.
 class cluster_spec {
  public:
   static cluster_spec from_json(const std::string &text) {
@@ -207,6 +209,7 @@ class cluster_resolver_ref {
   dist_cluster_resolver *handle_ = nullptr;
 };
 
+// Owns a resolver. Strategies and unions that use the resolver keep it.
 class cluster_resolver : public cluster_resolver_ref {
  public:
   // Takes ownership.
@@ -269,6 +272,7 @@ class cluster_resolver : public cluster_resolver_ref {
 
 // ---- Slurm's lists -----------------------------------------------------------------------------------------
 
+// The hosts of a Slurm list, such as "n[01-03,7]".
 inline std::vector<std::string> slurm_hosts(const char *host_list) {
   std::vector<std::string> hosts;
   std::string all = detail::text_of([&](dist_text_fn fn, void *user_data) {
@@ -290,6 +294,7 @@ inline std::vector<std::string> slurm_hosts(const char *host_list) {
   return hosts;
 }
 
+// The counts of a Slurm list: "2(x3),1" is 2, 2, 2, 1.
 inline std::vector<int32_t> slurm_tasks_per_node(const char *list) {
   std::size_t n = 0;
   check(dist_slurm_expand_tasks_per_node(list, nullptr, 0, &n));

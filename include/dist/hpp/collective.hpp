@@ -61,6 +61,7 @@ class group : public group_ref {
 
 // ---- Options ---------------------------------------------------------------------------------------------
 
+// dist_collective_options without the fields that the methods set: the operator, and planned.
 struct collective_options {
   const char *tag = nullptr;  // name for reports, equal on all members
   int64_t timeout_ns = 0;  // longest wait for a peer, in ns; 0 = the strategy's; DIST_NO_TIMEOUT = no limit

@@ -101,6 +101,7 @@ inline value strategy_ref::local_results(const value &given) const {
       [&](dist_value **out) { return dist_strategy_local_results(handle_, given.get(), out); });
 }
 
+// The same as owner.reduce(op, given).
 inline value reduce(const strategy_ref &owner, reduce_op op, const value &given) {
   return owner.reduce(op, given);
 }
@@ -173,6 +174,7 @@ struct cross_device_functions {
   std::function<void(const dist_tensor *components, std::size_t n, int32_t axis, dist_tensor &out)> gather;
 };
 
+// The functions of a strategy of your own: dist_strategy_functions, and a log.
 struct strategy_functions : cross_device_functions {
   // Called once, when the strategy is created: the copy of a variable that a replica uses, and the name of its device.
   std::function<int32_t(int32_t replica_id, int32_t num_replicas)> copy_of_replica;

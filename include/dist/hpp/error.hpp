@@ -32,6 +32,7 @@
 
 namespace dist {
 
+// The version of the loaded library, whether this process can use a feature, and the name of a status.
 inline int32_t version() noexcept { return dist_version(); }
 inline bool has_feature(const char *name) noexcept { return dist_has_feature(name) != 0; }
 inline const char *status_name(dist_status status) noexcept { return dist_status_name(status); }

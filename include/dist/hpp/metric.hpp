@@ -16,6 +16,7 @@
 
 namespace dist {
 
+// Owns a metric: a number accumulated over the updates of all replicas. Its methods need the strategy.
 class metric {
  public:
   // kind: DIST_METRIC_...

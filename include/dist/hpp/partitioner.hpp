@@ -23,6 +23,7 @@ std::vector<int64_t> partitions(const std::vector<int64_t> &shape, Divide &&divi
 }
 }  // namespace detail
 
+// The number of parts of each dimension: `num_shards` along the axis, and 1 along the others.
 inline std::vector<int64_t> fixed_shards(const std::vector<int64_t> &shape, int32_t axis,
                                          int32_t num_shards) {
   return detail::partitions(shape, [&](const int64_t *sizes, std::size_t ndim, int64_t *out) {
@@ -30,6 +31,7 @@ inline std::vector<int64_t> fixed_shards(const std::vector<int64_t> &shape, int3
   });
 }
 
+// As many parts along the axis as possible with about min_shard_bytes each, at most max_shards.
 inline std::vector<int64_t> min_size_shards(const std::vector<int64_t> &shape, int32_t axis,
                                             std::size_t element_bytes,
                                             std::size_t min_shard_bytes = DIST_PARTITIONER_MIN_SHARD_BYTES,
@@ -39,7 +41,7 @@ inline std::vector<int64_t> min_size_shards(const std::vector<int64_t> &shape, i
   });
 }
 
-// max_shards 0 = no limit.
+// As few parts along the axis as possible with at most max_shard_bytes each; max_shards 0 = no limit.
 inline std::vector<int64_t> max_size_shards(const std::vector<int64_t> &shape, int32_t axis,
                                             std::size_t element_bytes, std::size_t max_shard_bytes,
                                             int32_t max_shards = 0) {

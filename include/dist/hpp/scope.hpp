@@ -36,9 +36,10 @@ inline strategy_ref get_strategy() {
   check(dist_last_error_info(&info));
   throw error(info.code);
 }
+// Whether get_strategy() is not a default strategy, and whether this thread is in cross-replica context.
 inline bool has_strategy() noexcept { return dist_has_strategy() != 0; }
 inline bool in_cross_replica_context() noexcept { return dist_in_cross_replica_context() != 0; }
-// Empty in cross-replica context.
+// The replica whose function this thread is in; empty in cross-replica context.
 inline replica get_replica() noexcept { return replica(dist_get_replica()); }
 
 }  // namespace dist

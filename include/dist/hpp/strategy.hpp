@@ -39,6 +39,7 @@ class completions;
 class request;
 struct value_shard;
 
+// A strategy that another object owns. Copies refer to the same strategy.
 class strategy_ref {
  public:
   strategy_ref() noexcept = default;
@@ -172,6 +173,8 @@ struct strategy_host;
 }
 struct strategy_functions;
 
+// Owns a strategy. If a run is in progress, or groups or works still exist, the destructor cannot destroy the strategy,
+// which then leaks; destroy() throws instead.
 class strategy : public strategy_ref {
  public:
   // Creates a mirrored strategy; 0 = one replica per available CPU.

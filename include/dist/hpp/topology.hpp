@@ -52,6 +52,7 @@ class topology_ref {
   }
 };
 
+// Owns a topology. Assignments that were created with it keep it.
 class topology : public topology_ref {
  public:
   // device_coordinates: [num_tasks, num_devices_per_task, 4]
@@ -111,6 +112,7 @@ class device_assignment_ref {
   const dist_device_assignment *handle_ = nullptr;
 };
 
+// Owns a device assignment. Strategies that were created with it keep it.
 class device_assignment : public device_assignment_ref {
  public:
   // Distributes replicas as blocks of devices; the default stride is 1 everywhere.

@@ -30,6 +30,7 @@ void unbox(void *boxed) {
 
 }  // namespace detail
 
+// A counted reference to an immutable value.
 class value {
  public:
   value() noexcept = default;
