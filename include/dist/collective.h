@@ -270,7 +270,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const
  * Context  Replica. Collective.
  * Blocks   Like dist_all_reduce().
  * Owns     Like dist_all_reduce().
- * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for an unknown kind.
+ * Errors   Like dist_all_reduce(); also INVALID_ARGUMENT for an unknown kind, and for MEAN.
  */
 DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, dist_scan_kind kind,
                                               const dist_tensor *in, const dist_tensor *out, size_t n,

@@ -40,6 +40,8 @@
  *     cancels nothing.
  *   - If a parameter server is lost, its variables are lost, and all further calls fail with ABORTED. A restarted
  *     program restores a checkpoint with dist_coordinator_restore().
+ *
+ * This interface is experimental: it may change or be removed in any version.
  */
 #ifndef DIST_EXPERIMENTAL_COORDINATOR_H
 #define DIST_EXPERIMENTAL_COORDINATOR_H

@@ -19,6 +19,8 @@
  * handler, on one or more workers. All workers save between the same two runs: the notice reaches worker 0 at the end
  * of a run, and worker 0 announces it at the end of a later one. Saving therefore starts after two or three runs, and
  * all workers must make the same calls of these functions.
+ *
+ * This interface is experimental: it may change or be removed in any version.
  */
 #ifndef DIST_EXPERIMENTAL_PREEMPTION_H
 #define DIST_EXPERIMENTAL_PREEMPTION_H

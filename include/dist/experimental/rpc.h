@@ -55,6 +55,8 @@
  *     calls and 1 GiB of requests from one client at a time. Calls above these limits fail with RESOURCE_EXHAUSTED. A
  *     server accepts 1,024 clients; further ones are rejected with UNAVAILABLE until another one ends. Large messages
  *     are sent in pieces of 512 KiB, interleaved with others.
+ *
+ * This interface is experimental: it may change or be removed in any version.
  */
 #ifndef DIST_EXPERIMENTAL_RPC_H
 #define DIST_EXPERIMENTAL_RPC_H

@@ -45,6 +45,8 @@
  *   - A server has one coordinator in its lifetime. Calls of another coordinator fail with FAILED_PRECONDITION: at once
  *     while the first one is alive, and after one lease if the server has ended but is not destroyed or replaced by a
  *     new one at its address.
+ *
+ * This interface is experimental: it may change or be removed in any version.
  */
 #ifndef DIST_EXPERIMENTAL_SERVER_H
 #define DIST_EXPERIMENTAL_SERVER_H
