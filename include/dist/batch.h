@@ -168,7 +168,7 @@ DIST_API void dist_item_options_init(dist_item_options *options, uint32_t struct
 /**
  * Enqueues an item and returns immediately. *out_request is used like that of dist_submit().
  *
- * Context  Any thread, concurrent; also inside a replica, a step, and a dist_done_fn.
+ * Context  Any, concurrent; also inside a replica, a step, and a dist_done_fn.
  * Owns     user_data must stay valid until the item has completed and its step has returned (stuck_ns). The caller owns
  *          *out_request and destroys it with dist_request_destroy(). out_request and options may be NULL.
  * Errors   INVALID_ARGUMENT     batcher is NULL, an option is out of range, `length` exceeds the last bucket, or
@@ -193,7 +193,7 @@ DIST_API void dist_batcher_count(dist_batcher *batcher, int64_t *out_waiting, in
 /**
  * Destroys a batcher that has no items. Does nothing if `batcher` is NULL, or in a forked child.
  *
- * Context  Any thread; not during another call on this batcher, and not inside a replica.
+ * Context  Any, serialized; not inside a replica.
  * Blocks   Briefly, while a completed step is cleaned up.
  * Owns     Takes ownership of the handle if it returns DIST_OK.
  * Errors   FAILED_PRECONDITION  items have not completed, or their handles have not been destroyed.
@@ -273,7 +273,7 @@ DIST_API void dist_batch_end(dist_batch *batch, size_t i, dist_status status);
  * Takes the next partial result of an item: *out_result, or NULL if there is none yet or the item has completed and has
  * no more (dist_request_test()).
  *
- * Context  Any thread, concurrent; if it waits, outside replica functions.
+ * Context  Any, concurrent; if it waits, outside replica functions.
  * Blocks   Up to timeout_ns, for a result or the completion (0: does not wait).
  * Owns     The caller owns *out_result.
  * Errors   INVALID_ARGUMENT     an argument is NULL, or timeout_ns is below DIST_NO_TIMEOUT.

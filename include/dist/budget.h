@@ -56,7 +56,7 @@ DIST_API DIST_NODISCARD dist_status dist_budget_create(const dist_allocator *all
  * Destroys the handle. Strategies keep the budget until they are destroyed. Does nothing if `budget` is NULL. In a
  * forked child this does nothing.
  *
- * Context  Any thread.
+ * Context  Any, serialized.
  * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_budget_destroy(dist_budget *budget);

@@ -202,7 +202,7 @@ DIST_API DIST_NODISCARD dist_status dist_run_on_devices(dist_replica *replica, d
 /**
  * Returns the replica to which a logical device belongs; -1 for the handle of a replica itself, and for NULL.
  *
- * Context  Replica; a logical device.
+ * Context  Replica, or logical device.
  */
 DIST_API int32_t dist_device_replica(const dist_replica *device);
 
@@ -210,7 +210,7 @@ DIST_API int32_t dist_device_replica(const dist_replica *device);
  * Returns the position of a logical device in the topology's mesh.
  *
  * Shape    out_coordinates: [4]
- * Context  Replica; a logical device.
+ * Context  Logical device.
  * Errors   INVALID_ARGUMENT     an argument is NULL.
  *          FAILED_PRECONDITION  the handle is that of a replica, or the strategy has no device assignment.
  */
@@ -222,7 +222,7 @@ DIST_API DIST_NODISCARD dist_status dist_device_coordinates(dist_replica *device
  * "z" and "core" if replicas are blocks of the mesh in which the core varies fastest (DIST_DEVICE_ORDER_MESH), and
  * otherwise one axis, "device".
  *
- * Context  Replica; a logical device.
+ * Context  Logical device.
  * Owns     Nothing. out_size may be NULL.
  * Errors   INVALID_ARGUMENT     an argument is NULL, or there is no such axis; the message lists the axes.
  *          FAILED_PRECONDITION  the handle is that of a replica.
@@ -234,7 +234,7 @@ DIST_API DIST_NODISCARD dist_status dist_device_axis(dist_replica *device, const
  * Returns the group of the logical devices that differ from this one only in their position along an axis, for
  * dist_collective_options.group. The position along the axis is the rank in the group.
  *
- * Context  Replica; a logical device.
+ * Context  Logical device.
  * Owns     The strategy owns *out_group; do not destroy it.
  * Errors   Like dist_device_axis().
  */
@@ -269,7 +269,7 @@ DIST_API void dist_halo_init(dist_halo *halo, uint32_t struct_size_bytes);
  * Shape    in, out: ndim >= 1 dimensions, one dtype, any strides; out has the sizes above. Tiles in line have equal
  *          sizes across the line, and any size otherwise. out must not overlap the in of any member.
  * Order    Bits are copied.
- * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used.
+ * Context  Replica, or logical device. Collective. Only group, tag and timeout_ns of `options` are used.
  * Blocks   Like dist_all_reduce().
  * Errors   Like dist_all_reduce(), and
  *          INVALID_ARGUMENT  the product of the parts is not R, a width is negative, an edge mode is unknown, the tiles
@@ -291,7 +291,7 @@ DIST_API DIST_NODISCARD dist_status dist_halo_exchange(dist_replica *device, con
  * Shape    from, to: the same shape, with known sizes, over R logical devices. in and out: the shapes of the shards,
  *          any strides; NULL if a member has no shard. out must not overlap the in of any member.
  * Order    Bits are copied.
- * Context  Replica; a logical device. Collective. Only group, tag and timeout_ns of `options` are used.
+ * Context  Replica, or logical device. Collective. Only group, tag and timeout_ns of `options` are used.
  * Blocks   Like dist_all_reduce().
  * Errors   Like dist_all_reduce(), and
  *          INVALID_ARGUMENT  a partition is invalid (see dist_partition_check()), or a shard has the wrong shape.

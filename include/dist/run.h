@@ -126,21 +126,21 @@ DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dis
 /**
  * Returns this replica's id in 0 .. R-1, which is its rank in every collective; -1 for NULL.
  *
- * Context  Any thread, while the replica's function runs.
+ * Context  Any, while the replica's function runs.
  */
 DIST_API int32_t dist_replica_id(const dist_replica *replica);
 
 /**
  * Returns the number of replicas in sync, R; 0 for NULL.
  *
- * Context  Any thread, while the replica's function runs.
+ * Context  Any, while the replica's function runs.
  */
 DIST_API int32_t dist_replica_num_replicas(const dist_replica *replica);
 
 /**
  * Returns the strategy that runs this replica, which functions that create values need; NULL for NULL.
  *
- * Context  Any thread, while the replica's function runs.
+ * Context  Any, while the replica's function runs.
  * Owns     The result is borrowed.
  */
 DIST_API dist_strategy *dist_replica_strategy(const dist_replica *replica);
@@ -277,7 +277,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_detach(dist_replica *replica);
  * Attaches the calling thread to a replica from which another thread detached. An attached thread that ends is detached
  * automatically. If a host thread ends while detached, its replica stays inside until another thread attaches.
  *
- * Context  Any thread that is not in a replica function or a scope.
+ * Context  Any, except in a replica function or a scope.
  * Errors   FAILED_PRECONDITION  the replica is not detached or not running, or this thread is in a replica function or
  *                               scope.
  */
@@ -306,12 +306,13 @@ DIST_API DIST_NODISCARD dist_status dist_cancel_create(const dist_allocator *all
  *
  * Every report contains `reason`. A second signal has no effect.
  *
- * Context  Any thread, concurrent; also inside replicas, merge functions and operators, including those that it
- *          cancels. Not inside an allocator's functions.
+ * Context  Any, concurrent; also inside replicas and merge functions, including those that it cancels. Not inside a
+ *          reduction operator, an allocator's functions or another callback that must not call libdist.
  * Blocks   Never for a host callback or a peer.
  * Owns     `reason` is copied and truncated to 255 bytes; it may be NULL.
  * Errors   INVALID_ARGUMENT     cancel is NULL.
- *          FAILED_PRECONDITION  called in a forked child of the process that created the object.
+ *          FAILED_PRECONDITION  called in a forked child of the process that created the object, or in a callback that
+ *                               must not call libdist. Nothing is cancelled.
  */
 DIST_API DIST_NODISCARD dist_status dist_cancel_signal(dist_cancel *cancel, const char *reason);
 
@@ -322,7 +323,7 @@ DIST_API int32_t dist_cancel_signalled(const dist_cancel *cancel);
  * Destroys a cancel object. Calls that were started with it continue and can no longer be cancelled through it. Does
  * nothing if `cancel` is NULL.
  *
- * Context  Any thread, but not while another thread is in a call with this handle as an argument, or is about to pass
+ * Context  Any, but not while another thread is in a call with this handle as an argument, or is about to pass
  *          it to one. A call that has started with the handle in its options keeps its own reference.
  * Owns     Takes ownership of the handle.
  */

@@ -28,8 +28,8 @@ extern "C" {
  * Enters the strategy's scope on this thread, in cross-replica context. Scopes of the same strategy can be nested; each
  * entry needs its own exit. Inside a scope, functions of other strategies are rejected.
  *
- * Context  Strategy. Inside a replica function, only default strategies can be entered, and only if the function
- *          belongs to a default strategy.
+ * Context  Strategy, concurrent. Inside a replica function, only default strategies can be entered, and only if the
+ *          function belongs to a default strategy.
  * Owns     Nothing: exit the scope before the strategy is destroyed. If a function of a run or a merge function returns
  *          inside a scope, libdist exits the scope.
  * Errors   INVALID_ARGUMENT     strategy is NULL.
@@ -41,7 +41,7 @@ DIST_API DIST_NODISCARD dist_status dist_scope_enter(dist_strategy *strategy);
 /**
  * Exits the scope that this thread entered last.
  *
- * Context  The thread that entered, in the same function.
+ * Context  Strategy, on the thread that entered, in the same function.
  * Errors   INVALID_ARGUMENT     strategy is NULL.
  *          FAILED_PRECONDITION  the scope that was entered last is not that of this strategy.
  */

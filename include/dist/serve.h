@@ -208,7 +208,7 @@ DIST_API void dist_submit_options_init(dist_submit_options *options, uint32_t st
  *
  * Destroying the request releases the handle only; it still runs.
  *
- * Context  Any thread; also inside a replica, a dist_done_fn or any other callback. Concurrent.
+ * Context  Any, concurrent; also inside a replica, a dist_done_fn or another callback.
  * Blocks   Never for a callback, except that the first call opens the instances; see dist_instances_open(). It may also
  *          wait for an opening in progress.
  * Owns     The caller owns *out_request and destroys it with dist_request_destroy() before the strategy. out_request
@@ -232,7 +232,6 @@ DIST_API DIST_NODISCARD dist_status dist_submit(dist_strategy *strategy, dist_re
  * Tests whether the request has completed and stores 1 or 0 in *out_done. An item with completions counts as completed
  * once it has arrived there for the last time, and never for the handles of its earlier arrivals (batch.h).
  *
- * Context  Any thread, concurrent.
  * Errors   If the request has failed, its status; *out_done is then not written, and the request has completed.
  *          INVALID_ARGUMENT     an argument is NULL.
  *          FAILED_PRECONDITION  called in a forked child.
@@ -242,7 +241,7 @@ DIST_API DIST_NODISCARD dist_status dist_request_test(dist_request *request, int
 /**
  * Waits until the request has completed and returns its result, the same each time.
  *
- * Context  Any thread, concurrent; inside replicas of its strategy only if it has completed or timeout_ns is 0.
+ * Context  Any, concurrent; inside replicas of its strategy only if it has completed or timeout_ns is 0.
  * Blocks   Up to timeout_ns (0: does not wait).
  * Errors   INVALID_ARGUMENT     request is NULL, or timeout_ns is below DIST_NO_TIMEOUT.
  *          DEADLINE_EXCEEDED    timeout_ns has expired, and the request continues; or it is the result of the request.
@@ -271,7 +270,6 @@ DIST_API DIST_NODISCARD dist_status dist_request_wait_any(dist_request *const *r
  * dist_replica_check() fails there, and the request completes when the function returns. An item that is in a step
  * completes after the step. If the request has completed, nothing happens.
  *
- * Context  Any thread, concurrent.
  * Errors   INVALID_ARGUMENT     request is NULL.
  *          FAILED_PRECONDITION  called in a forked child.
  */
@@ -288,7 +286,7 @@ DIST_API void *dist_request_user_data(const dist_request *request);
  * Destroys the handle. A request in progress continues. Must be called before dist_strategy_destroy(). Does nothing if
  * `request` is NULL.
  *
- * Context  Any thread, serialized.
+ * Context  Any, serialized.
  * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_request_destroy(dist_request *request);
@@ -307,7 +305,7 @@ DIST_API DIST_NODISCARD dist_status dist_completions_create(const dist_allocator
  * Removes the request that completed first and stores it in *out_request. Stores NULL if no request completes within
  * `timeout_ns` (0: does not wait).
  *
- * Context  Any thread, concurrent; inside replica functions only with a timeout_ns of 0.
+ * Context  Any, concurrent; inside replica functions only with a timeout_ns of 0.
  * Blocks   Up to timeout_ns.
  * Owns     The caller owns *out_request and destroys it with dist_request_destroy(). If dist_submit() also returned a
  *          handle, destroy both.
@@ -321,7 +319,6 @@ DIST_API DIST_NODISCARD dist_status dist_completions_next(dist_completions *comp
  * Returns a file descriptor that is readable while the queue is not empty, for poll() and epoll (level-triggered). The
  * first call creates it, and dist_completions_destroy() closes it. Do not read from it.
  *
- * Context  Any thread, concurrent.
  * Errors   INVALID_ARGUMENT     completions or out_descriptor is NULL.
  *          RESOURCE_EXHAUSTED   the system is out of descriptors.
  *          UNIMPLEMENTED        this system does not support such descriptors.
@@ -334,7 +331,7 @@ DIST_API DIST_NODISCARD dist_status dist_completions_descriptor(dist_completions
  * Destroys the queue. Completed requests in it are released, and requests that would be added later complete without
  * being reported. Does nothing if `completions` is NULL.
  *
- * Context  Any thread, but not while another thread is in a call with it.
+ * Context  Any, but not while another thread is in a call with it.
  * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_completions_destroy(dist_completions *completions);

@@ -259,7 +259,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strateg
  * and dist_run() returns CANCELLED after the replica functions have returned. Without a run in progress, nothing
  * happens. Host threads that have left a run which other replicas have not yet entered return at once.
  *
- * Context  Any thread, concurrent; also from inside a replica.
+ * Context  Any, concurrent; also from inside a replica.
  * Errors   INVALID_ARGUMENT     strategy is NULL.
  *          FAILED_PRECONDITION  called in a forked child.
  */

@@ -26,7 +26,7 @@ extern "C" {
  * Sets the strategy that is current on this thread outside scopes (TensorFlow: experimental_set_strategy), until
  * another one is set. NULL or a default strategy removes it.
  *
- * Context  Outside scopes and functions of runs.
+ * Context  Any, outside scopes and functions of runs.
  * Owns     Nothing: set another strategy before this one is destroyed.
  * Errors   FAILED_PRECONDITION  called inside a scope, a replica function or a merge function, or in a forked child.
  */
@@ -37,7 +37,7 @@ DIST_API DIST_NODISCARD dist_status dist_set_strategy(dist_strategy *strategy);
  * colocate_vars_with), until dist_colocate_exit(). This has no effect on placement, because copy r of every variable
  * always belongs to replica r; the function only checks that colocation is possible.
  *
- * Context  A thread inside the strategy's scope (dist_scope_enter()) or run; with a default strategy, any.
+ * Context  Any, inside the strategy's scope (dist_scope_enter()) or run; with a default strategy, anywhere.
  * Errors   INVALID_ARGUMENT     an argument is NULL, or the value is not a variable of this strategy. If variables have
  *                               one copy, that copy is accepted too; a default strategy accepts anything.
  *          FAILED_PRECONDITION  called outside the strategy's scope.

@@ -27,9 +27,10 @@
  *     UNKNOWN              a callback threw a C++ exception
  *
  * The context is *Strategy* (the cross-replica context: outside the replica function, or inside a merge function),
- * *Replica* (inside the replica function, with that replica's own handle), or *Any* (either). *Serialized* means any
- * thread, but only one call at a time on the same object. Functions that take tensors also state their *Shape*, and the
- * *Order* of additions, which determines the bits of a sum.
+ * *Replica* (inside the replica function, with that replica's own handle), *Logical device* (inside a function of
+ * dist_run_on_devices(), with that device's handle), or *Any* (anywhere, on any thread). *Concurrent* means from
+ * several threads at once, and *serialized* from any thread, but only one call at a time on the same object. Functions
+ * that take tensors also state their *Shape*, and the *Order* of additions, which determines the bits of a sum.
  */
 #ifndef DIST_TYPES_H
 #define DIST_TYPES_H

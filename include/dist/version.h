@@ -64,7 +64,7 @@ DIST_API DIST_NODISCARD dist_status dist_versions_create(const dist_allocator *a
 /**
  * Makes `content` the latest version. *out_number receives its number: 1, 2, 3 and so on; out_number may be NULL.
  *
- * Context  Any thread, concurrent; also inside a replica, whose run continues with the version that it sees.
+ * Context  Any, concurrent; also inside a replica, whose run continues with the version that it sees.
  * Blocks   Only for the `release` of an earlier version that no run sees.
  * Owns     libdist takes `content`, unless the call fails, and gives it up by calling `release` with it and user_data.
  *          release may be NULL.
@@ -97,7 +97,7 @@ DIST_API int64_t dist_versions_latest(const dist_versions *versions);
 /**
  * Waits until all versions before `number` have been released, that is until their `release` has returned.
  *
- * Context  Any thread, concurrent; outside replica functions.
+ * Context  Any, concurrent; outside replica functions.
  * Blocks   Up to timeout_ns (0: does not wait).
  * Errors   INVALID_ARGUMENT     versions is NULL, `number` is not in 1 .. dist_versions_latest(), or timeout_ns is
  *                               below DIST_NO_TIMEOUT.
@@ -112,7 +112,7 @@ DIST_API DIST_NODISCARD dist_status dist_versions_await(dist_versions *versions,
 /**
  * Destroys the series. The latest version is released when no run sees it any more. Does nothing if `versions` is NULL.
  *
- * Context  Any thread, but not while another thread is in a call with it. Runs that see a version may be in progress.
+ * Context  Any, but not while another thread is in a call with it. Runs that see a version may be in progress.
  * Owns     Takes ownership of the handle.
  */
 DIST_API void dist_versions_destroy(dist_versions *versions);

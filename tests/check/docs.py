@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 DEFAULTS = {"Context": "Any, concurrent.", "Blocks": "Never.", "Owns": "Nothing.", "Errors": "None.", "Since": "0.1"}
+CONTEXT = re.compile(r"(?:Strategy|Replica|Logical device|Any)[,.:; ]|Any$|Like dist_")
 TENSOR_FIELDS = ["Shape", "Order"]
 # A description that refers to a similar function. It does not need fields of its own.
 LIKE = re.compile(r"(?:As|Like) (dist_\w+)\(\)[,.]")
@@ -33,6 +34,8 @@ def faults_of(function: dict, names: dict[str, bool]):
     for field, default in DEFAULTS.items():
         if fields.get(field) == default:
             yield f"repeats the default of {field}; omit the field"
+    if not CONTEXT.match(fields.get("Context", "Any")):
+        yield "has a Context that begins with none of the words that types.h defines"
     if not re.fullmatch(r"\d+\.\d+", fields.get("Since", "0.1")):
         yield "has no version number after Since"
     if like := LIKE.match(comment["text"]):
