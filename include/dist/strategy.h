@@ -245,7 +245,8 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
  * count. Go, Java and Python set the option, because their garbage collectors destroy objects at any time.
  *
  * Context  Strategy, serialized.
- * Blocks   Until the threads have ended.
+ * Blocks   Until the threads have ended; with several workers also until the peers have received everything that this
+ *          worker sent, for up to one lease (workers.h).
  * Owns     Takes ownership of the strategy, unless it fails.
  * Errors   FAILED_PRECONDITION  a run or a request is in progress; groups, works or the coordinator of the strategy
  *                               still exist; this thread is in the strategy's scope, or in a callback of a call on

@@ -17,9 +17,9 @@
  *     dist-launch -n 2 --replicas 2 -- ./program
  *
  * If TF_CONFIG is not set but DIST_RENDEZVOUS is, the workers meet at that address, as with
- * dist_cluster_resolver_create_rendezvous() (cluster_resolver.h), which describes how they find their ranks. If both
- * are set, TF_CONFIG counts. If neither is set and the transport is a link module that knows the job, such as those of
- * MPI, the workers meet through it, and its ranks are the numbers of the workers.
+ * dist_cluster_resolver_create_rendezvous() (experimental/rendezvous.h), which describes how they find their ranks. If
+ * both are set, TF_CONFIG counts. If neither is set and the transport is a link module that knows the job, such as
+ * those of MPI, the workers meet through it, and its ranks are the numbers of the workers.
  *
  * The chief comes first, then the other workers. Replicas are numbered consecutively, worker by worker:
  * dist_replica_id() and dist_replica_num_replicas() count the replicas of all workers. A process that is not listed in
@@ -46,8 +46,8 @@
  *                          worker's certificate must list the host of its address as a DNS or IP name; other kinds of
  *                          names are ignored. "*" may replace the first label of a DNS name
  *     DIST_PLAINTEXT       1 = no TLS on addresses other than loopback: anyone on the path can read and change the data
- *     DIST_RENDEZVOUS      host:port of worker 0, at which the workers meet if TF_CONFIG is not set. cluster_resolver.h
- *                          also describes DIST_RANK, DIST_SIZE and DIST_JOB_NAME
+ *     DIST_RENDEZVOUS      host:port of worker 0, at which the workers meet if TF_CONFIG is not set.
+ *                          experimental/rendezvous.h also describes DIST_RANK, DIST_SIZE and DIST_JOB_NAME
  *     DIST_BIND_ADDRESS    host:port to listen on. By default a worker listens on the port of its address in the
  *                          cluster: on that address only if it is localhost or a loopback address, otherwise on all
  *                          interfaces
