@@ -93,7 +93,7 @@ typedef struct dist_instances_options {
      also applies to a batcher's step, counted from the deadline or cancellation of one of its items, so choose it
      longer than any step takes */
   int64_t stuck_ns;
-  int32_t max_replaced; /* maximum number of such replacements; 0 = default (4) */
+  int32_t max_replaced; /* maximum number of such replacements, 1 or more; 0 = default (4) */
   int32_t reserved;     /* must be 0 */
 } dist_instances_options;
 #define DIST_INSTANCES_OPTIONS_INIT \

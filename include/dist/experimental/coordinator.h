@@ -73,7 +73,7 @@ typedef struct dist_coordinator_options {
   int32_t closures_per_worker; /* closures that a worker has at a time; 0 = default (1), at most 1024 */
   int32_t max_losses;          /* how often a closure may be lost with its worker; 0 = default (16) */
   int64_t timeout_ns;          /* default timeout of calls; 0 = the strategy's, DIST_NO_TIMEOUT = no limit */
-  size_t max_message_bytes;    /* maximum size of a message; 0 = default (1 GiB) */
+  size_t max_message_bytes;    /* maximum size of a message, up to 64 GiB; 0 = default (1 GiB) */
   dist_partition_fn partitioner; /* for variables without partitions of their own; NULL = not split */
   void *partitioner_user_data;   /* must stay valid until the coordinator is destroyed */
 } dist_coordinator_options;

@@ -191,8 +191,9 @@ typedef struct dist_link_functions {
  * Registers a link module under its name, for this process. Stores a value for dist_worker_options.transport in
  * *out_transport, which may be NULL. Registering the same table again returns the same value.
  *
- * Errors   INVALID_ARGUMENT    `functions` is NULL, its struct_size is too small, one of its functions other than
- *                              `meet` is NULL, or its name is invalid.
+ * Errors   INVALID_ARGUMENT    `functions` is NULL, its struct_size is too small, reserved is not 0, one of its
+ *                              functions other than `meet` is NULL, its name is invalid, or its description is not one
+ *                              line of UTF-8.
  *          ALREADY_EXISTS      another table is registered under this name, or libdist reserves the name ("auto",
  *                              "none", "grpc", "gloo", "shm").
  *          RESOURCE_EXHAUSTED  16 modules are registered.

@@ -95,8 +95,9 @@ typedef dist_status (*dist_rpc_fn)(const dist_rpc_context *context, dist_value *
 typedef struct dist_rpc_server_options {
   uint32_t struct_size;
   int32_t reserved;    /* must be 0 */
-  int32_t num_threads; /* number of threads that run methods; 0 = default (4) */
-  /* maximum number of calls waiting for a thread; further ones fail with RESOURCE_EXHAUSTED; 0 = default (1024) */
+  int32_t num_threads; /* number of threads that run methods, 1 to 1,024; 0 = default (4) */
+  /* maximum number of calls waiting for a thread, 1 to 2^20; further ones fail with RESOURCE_EXHAUSTED; 0 = default
+     (1024) */
   int32_t max_queued;
   dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_rpc_server_options;

@@ -88,13 +88,13 @@ typedef dist_status (*dist_server_update_fn)(dist_tensor *variables, size_t n, d
 /** Options of dist_server_create() and dist_server_create_local(). */
 typedef struct dist_server_options {
   uint32_t struct_size;
-  int32_t num_threads; /* number of closures that a worker runs at the same time; 0 = default (1) */
+  int32_t num_threads; /* closures that a worker runs at the same time, 1 to 1,024; 0 = default (1) */
   /* address to listen on; NULL = DIST_BIND_ADDRESS. If that is not set either, the server listens on the port of the
      task's address: only on that address if it is localhost or a loopback address, otherwise on all interfaces */
   const char *bind_address;
   /* how long dist_server_join() waits for a coordinator to connect; 0 = default (600 s), DIST_NO_TIMEOUT = no limit */
   int64_t start_timeout_ns;
-  /* maximum size of a message, and so of one part of a variable; 0 = default (1 GiB) */
+  /* maximum size of a message, and so of one part of a variable, up to 64 GiB; 0 = default (1 GiB) */
   size_t max_message_bytes;
   dist_allocator allocator; /* all zero = malloc() and free() */
 } dist_server_options;
