@@ -22,9 +22,7 @@ from ._updates import UpdatePlace
 from .batch import Batch, Batcher, Item
 from .budget import Budget
 from .cancel import Cancel
-from .checkpoint import Checkpoint
-from .checkpoint import load as load_checkpoint
-from .checkpoint import save as save_checkpoint
+from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from .cluster import ClusterSpec
 from .cluster_resolver import (
     ClusterResolver,

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Uni
 import numpy as np
 
 from . import _calls, _cdist, _tensors
+from ._arguments import checked
 from ._context import Context
 from ._options import native_options
 from .constants import DType, ReduceOp, ScanKind
 from .errors import InvalidArgument
-from .names import op_number
+from ._tensors import Out, Tensors
+from .names import OpName, op_number
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Operator = Callable[[Any, Any], None]
 """op(acc, values): acc[:] = op(acc, values), for pieces of a tensor, from several threads at once."""
-Op = Union[int, str, Operator]
+Op = Union[OpName, Operator]
 """A ReduceOp, its name, or the program's own operator."""
 
 
@@ -112,6 +114,7 @@ def _reduced(op: Op, tensor: Any) -> Any:
     return _like(tensor, DType.F64 if dtype in _WIDE else DType.F32)
 
 
+@checked
 class Collectives(Generic[Result]):
     """Every collective, with what is common to the three ways of calling it.
 
@@ -142,60 +145,60 @@ class Collectives(Generic[Result]):
         issue.result = out
         return self._call(issue)
 
-    def all_reduce(self, op: Op, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def all_reduce(self, op: Op, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Reduces over all replicas; every replica gets the results."""
         if out is None:
             out = self._new_results(op, x, options)
         return self._issue("Replica.all_reduce", _cdist.dist_all_reduce, (), x, out, options, op)
 
-    def reduce_to_root(self, op: Op, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def reduce_to_root(self, op: Op, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Reduces over all replicas; the root gets the results, the others None where they give no `out`."""
         if out is None and self._is_root(root, options):
             out = self._new_results(op, x, options)
         return self._issue("Replica.reduce_to_root", _cdist.dist_reduce_to_root, (root,), x, out, options, op)
 
-    def reduce_scatter(self, op: Op, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def reduce_scatter(self, op: Op, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Reduces over all replicas; every replica gets a part of each result, equal ones where no `out` is given."""
         if out is None:
             whole = self._new_results(op, x, options)
             out = self._map(whole, lambda tensor: self._scaled(tensor, options, divide=True))
         return self._issue("Replica.reduce_scatter", _cdist.dist_reduce_scatter, (), x, out, options, op)
 
-    def all_gather(self, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def all_gather(self, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Joins the tensors of all replicas along the axis; `out` is needed where their sizes there differ."""
         if out is None:
             out = self._map(x, lambda tensor: self._scaled(tensor, options))
         return self._issue("Replica.all_gather", _cdist.dist_all_gather, (), x, out, options)
 
-    def gather_to_root(self, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def gather_to_root(self, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """As all_gather(), for the root alone."""
         if out is None and self._is_root(root, options):
             out = self._map(x, lambda tensor: self._scaled(tensor, options))
         return self._issue("Replica.gather_to_root", _cdist.dist_gather_to_root, (root,), x, out, options)
 
-    def broadcast(self, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def broadcast(self, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Gives every replica the root's tensors, in `x` itself where no `out` is given."""
         return self._issue("Replica.broadcast", _cdist.dist_broadcast, (root,), x, x if out is None else out, options)
 
-    def scatter_from_root(self, root: int, x: Any, out: Any, **options: Unpack[Options]) -> Result:
+    def scatter_from_root(self, root: int, x: Optional[Tensors], out: Out, **options: Unpack[Options]) -> Result:
         """Gives every replica a part of each of the root's tensors; `x` is None elsewhere."""
         return self._issue("Replica.scatter_from_root", _cdist.dist_scatter_from_root, (root,), x, out, options)
 
-    def all_to_all(self, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def all_to_all(self, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Every replica gives every replica a part of its tensors; `out` is needed with splits."""
         if out is None:
             out = self._map(x, _like)
         return self._issue("Replica.all_to_all", _cdist.dist_all_to_all, (), x, out, options)
 
     def scan(
-        self, op: Op, x: Any, out: Any = None, *, kind: int = ScanKind.INCLUSIVE, **options: Unpack[Options]
+        self, op: Op, x: Tensors, out: Out = None, *, kind: ScanKind = ScanKind.INCLUSIVE, **options: Unpack[Options]
     ) -> Result:
         """Reduces over the replicas up to each one."""
         if out is None:
             out = self._map(x, _like)
         return self._issue("Replica.scan", _cdist.dist_scan, (int(kind),), x, out, options, op)
 
-    def permute(self, destination: int, source: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+    def permute(self, destination: int, source: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Result:
         """Every replica gives its tensors to `destination` and gets those of `source`; -1: nobody."""
         if out is None:
             out = self._map(x, _like)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Un
 import numpy as np
 
 from . import _calls, _cdist, _tensors, values
+from ._arguments import Limit, checked, limit
 from ._collectives import _like
-from ._options import limit, native_options
+from ._options import native_options
+from ._tensors import Out, TensorLike
 from .cancel import Cancel, handle_of
 from .constants import DType, Edge, PartitionKind
 from .errors import DeadlineExceeded, InvalidArgument
 from .group import Group
 from .partition import Partition
+from .values import Arguments, Keywords
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,8 +29,11 @@ Widths = Union[None, int, Sequence[int]]
 """One number for each dimension, or one for all of them; None: 0."""
 
 
+@checked
 class Devices:
     """See Replica."""
+
+    _part_of = "Replica"
 
     _handle: int
     id: int
@@ -66,11 +72,11 @@ class Devices:
     def run_on_devices(
         self,
         fn: Callable[..., Any],
-        args: Any = (),
-        kwargs: Optional[dict[str, Any]] = None,
+        args: Arguments = (),
+        kwargs: Keywords = None,
         *,
         results: Union[None, Partition, Sequence[Partition]] = None,
-        timeout: Optional[float] = None,
+        timeout: Limit = None,
         cancel: Optional[Cancel] = None,
     ) -> Any:
         """Calls `fn(device, *args, **kwargs)` on every logical device, at the same time, and joins what they return.
@@ -84,8 +90,6 @@ class Devices:
         from ._runs import Run
 
         self._check("Replica.run_on_devices")
-        if not callable(fn):
-            raise TypeError(f"Replica.run_on_devices(): the function is not callable: {fn!r}")
         run = Run(self.strategy, fn, self.strategy.num_logical_devices)
         abandoned = False
         try:
@@ -141,13 +145,13 @@ class Devices:
 
     def halo_exchange(
         self,
-        x: Any,
+        x: TensorLike,
         parts: Sequence[int],
         *,
         low: Widths = None,
         high: Widths = None,
-        edges: Union[int, Sequence[int]] = Edge.ZERO,
-        out: Any = None,
+        edges: Union[Edge, Sequence[Edge]] = Edge.ZERO,
+        out: Out = None,
         **options: Unpack[Options],
     ) -> Any:
         """A tile of a tensor with what surrounds it: `low` elements before it and `high` behind it, of the others'.
@@ -180,10 +184,10 @@ class Devices:
         self,
         source: Partition,
         target: Partition,
-        x: Any,
-        out: Any = None,
+        x: Optional[TensorLike],
+        out: Out = None,
         *,
-        dtype: Optional[int] = None,
+        dtype: Optional[DType] = None,
         **options: Unpack[Options],
     ) -> Any:
         """What this member has of a tensor under `target`, out of what all have under `source`. Collective.
@@ -211,7 +215,7 @@ def _has(partition: Partition, rank: int) -> bool:
     return partition.kind != PartitionKind.ASSIGN or partition.logical_device == rank
 
 
-def _room(x: Any, dtype: Optional[int], shape: tuple[int, ...]) -> Any:
+def _room(x: Any, dtype: Optional[DType], shape: tuple[int, ...]) -> Any:
     """Room for a shard of the dtype of another."""
     if x is not None:
         return _like(x, shape=shape)

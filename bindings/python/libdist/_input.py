@@ -6,6 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence, TypedDict, Union
 
 from . import _calls, _cdist, _tensors
+from ._arguments import checked
+from ._tensors import Tensors
+from .constants import InputMode, ShardPolicy
 from .dataset import Dataset, DatasetFn, FileSource, FromFunction, Source
 
 if TYPE_CHECKING:
@@ -26,8 +29,8 @@ class DatasetOptions(TypedDict, total=False):
     seed: int
     prefetch: int
     """Batches made ahead; 0: one where that is faster, as measured; negative: none."""
-    shard_policy: int
-    """A ShardPolicy: what of the source goes to which worker."""
+    shard_policy: ShardPolicy
+    """What of the source goes to which worker."""
     num_workers: int
     """That read this dataset together; 0: those of the strategy, and this one of them."""
     worker_index: int
@@ -44,8 +47,8 @@ class DatasetOptions(TypedDict, total=False):
     """Files that are read in turn, an element each."""
     static_shapes: int
     """1: every batch has the same shape; -1: the last ones may be smaller; 0: as it follows from the rest."""
-    replication_mode: int
-    """An InputMode; PER_REPLICA only of a function."""
+    replication_mode: InputMode
+    """PER_REPLICA only of a function."""
     batch_sizes: Sequence[int]
     """Examples of the 1st, 2nd, ... piece, again from the first after the last."""
 
@@ -56,22 +59,21 @@ def native_options(options: dict[str, Any]) -> Any:
     for name, given in options.items():
         if name == "batch_sizes":
             native.set_batch_sizes(list(given), len(given))
-        elif name in DatasetOptions.__annotations__:
-            setattr(native, name, int(given))
         else:
-            raise TypeError(
-                f"{name!r} is no option of a dataset: there are {', '.join(DatasetOptions.__annotations__)}"
-            )
+            setattr(native, name, int(given))
     return native
 
 
+@checked
 class Input:
     """See Strategy. Options are DatasetOptions."""
+
+    _part_of = "Strategy"
 
     def _native(self, name: str = "Strategy") -> int:
         raise NotImplementedError
 
-    def dataset_from_tensors(self, tensors: Any, **options: Unpack[DatasetOptions]) -> Dataset:
+    def dataset_from_tensors(self, tensors: Tensors, **options: Unpack[DatasetOptions]) -> Dataset:
         """A dataset of rows: element i is row i of each tensor. The data are copied. One tensor, or a list of them."""
         handle = self._native("Strategy.dataset_from_tensors")
         given = _tensors.give_all(tensors if isinstance(tensors, (list, tuple)) else [tensors])
@@ -121,6 +123,7 @@ class Input:
         return self
 
 
+@checked
 def batch_sizes_for_worker(
     global_batch_size: int, num_workers: int, num_replicas_per_worker: int, worker: int
 ) -> list[int]:

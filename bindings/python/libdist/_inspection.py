@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional
 
 from . import _cdist
+from ._arguments import checked
 from .constants import Collective
 
 
@@ -28,8 +29,11 @@ class Straggler(NamedTuple):
     tag: str
 
 
+@checked
 class Inspection:
     """See Strategy."""
+
+    _part_of = "Strategy"
 
     def _native(self, name: str = "Strategy") -> int:
         raise NotImplementedError

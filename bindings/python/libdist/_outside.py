@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Annotated, Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
+from ._arguments import Rule, Unfit, checked
 from ._interrupt import Watch
+from ._tensors import is_tensor
 from ._updates import UpdateFn, update
 from .communication import CommunicationOptions
 from .constants import StrategyKind
-from .names import op_number
-from .values import Value
+from .names import OpName, op_number
+from .values import Arguments, Keywords, Value
 from .variables import Variable
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
+@checked
 class Destination:
     """Where a reduction's result is wanted: one of the three. A Variable, Value or device's name alone will do too."""
 
@@ -34,8 +37,16 @@ class Destination:
         """A device by name: "CPU:1", or "replica:1": that of replica 1."""
 
 
-Where = Union[None, str, Destination, Variable, Value, Any]
-"""A destination; None: on every replica."""
+def _fit_where(given: Any) -> Any:
+    known = given is None or isinstance(given, (str, Destination, Value, list, tuple, dict))
+    if known or hasattr(given, "_as_value") or is_tensor(given):
+        return given
+    raise Unfit(given, _A_DESTINATION)
+
+
+_A_DESTINATION = "the name of a device, a libdist.Destination, a libdist.Variable, a value or None"
+Where = Annotated[Any, Rule(_fit_where, _A_DESTINATION)]
+"""A destination: a Destination, or a variable, a value or a device's name; None: on every replica."""
 
 
 class Destinations:
@@ -134,8 +145,11 @@ class Properties:
         """The limit for the tensors in one sum."""
 
 
+@checked
 class Outside:
     """See Strategy. Values are whatever values.py takes and gives."""
+
+    _part_of = "Strategy"
 
     _handle: int
     _local_replicas: range
@@ -198,7 +212,7 @@ class Outside:
 
     # ---- values --------------------------------------------------------------------------------------------
 
-    def reduce(self, op: Union[int, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
+    def reduce(self, op: OpName, value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
         """Reduces a per-replica value to one tensor; with an axis, or several, over these too. op: SUM or MEAN."""
         handle = self._native("Strategy.reduce")
         axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
@@ -207,7 +221,7 @@ class Outside:
 
     def reduce_to(
         self,
-        op: Union[int, str],
+        op: OpName,
         value: Any,
         destination: Where = None,
         *,
@@ -223,7 +237,7 @@ class Outside:
 
     def batch_reduce_to(
         self,
-        op: Union[int, str],
+        op: OpName,
         pairs: Sequence[tuple[Any, Where]],
         *,
         options: Optional[CommunicationOptions] = None,
@@ -281,7 +295,7 @@ class Outside:
 
     # ---- variables -----------------------------------------------------------------------------------------
 
-    def update(self, variable: Variable, fn: Callable[..., None], args: Any = None) -> None:
+    def update(self, variable: Variable, fn: Callable[..., None], args: Arguments = None) -> None:
         """Calls fn(copy, *args) on every copy of a variable, some at the same time: Variable.update()."""
         self._native("Strategy.update")
         variable.update(fn, args)
@@ -290,8 +304,8 @@ class Outside:
         self,
         variable: Variable,
         fn: UpdateFn,
-        args: Any = (),
-        kwargs: Optional[dict[str, Any]] = None,
+        args: Arguments = (),
+        kwargs: Keywords = None,
         *,
         group: bool = True,
     ) -> Any:
@@ -304,7 +318,7 @@ class Outside:
         return update(self._self(), variable, native, fn, args, kwargs, group)
 
     def update_non_slot(
-        self, fn: UpdateFn, args: Any = (), kwargs: Optional[dict[str, Any]] = None, *, group: bool = True
+        self, fn: UpdateFn, args: Arguments = (), kwargs: Keywords = None, *, group: bool = True
     ) -> Any:
         """As update_values(), of what is no variable: once for each device that variables are on."""
         native = (_cdist.dist_update_non_slot, self._native("Strategy.update_non_slot"))

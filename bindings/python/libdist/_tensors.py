@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Optional, Sequence, Union
+from typing import Annotated, Any, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _cdist
+from ._arguments import Rule, Unfit, check_of, checked
 from .constants import DType
 from .errors import InvalidArgument
 
@@ -20,8 +21,59 @@ except ImportError:
 Array = np.ndarray[Any, Any]
 """An array of NumPy's."""
 
-TensorLike = Any
+_A_TENSOR = "an array, a number or a list of numbers"
+
+
+def _fit(given: Any) -> Any:
+    """A tensor as it is; numbers and lists of them become arrays."""
+    taken = given
+    if not isinstance(given, np.ndarray):
+        if is_tensor(given) and not isinstance(given, (int, float, complex)) or hasattr(given, "_tensor"):
+            return given
+        try:
+            taken = give(given)
+        except (TypeError, ValueError):
+            raise Unfit(given, _A_TENSOR) from None
+    dtype = getattr(taken, "dtype", None)
+    if dtype is not None and dtype not in _DTYPES and dtype != _BF16:
+        if taken is not given and dtype.kind in "OSU":
+            raise Unfit(given, _A_TENSOR)
+        expected = f"of one of the dtypes {', '.join(dtype.name for dtype in DType)}"
+        raise Unfit(f"an array of {dtype}" if taken is given else given, expected, right_type=taken is given)
+    return taken
+
+
+def _fit_all(given: Any) -> Any:
+    """One tensor, or a list of them."""
+    return _LIST(given) if isinstance(given, (list, tuple)) else _fit(given)
+
+
+def _fit_out(given: Any) -> Any:
+    """What results can be written to."""
+    if given is None:
+        return None
+    if isinstance(given, (list, tuple)):
+        return _OUTS(given)
+    if isinstance(given, np.ndarray):
+        writable = given.flags.writeable
+    else:
+        try:
+            writable = hasattr(given, "__dlpack__") or bool(give(given, writable=True))
+        except (TypeError, InvalidArgument):
+            writable = False
+    if not writable:
+        raise Unfit(given, "a writable array", right_type=isinstance(given, (np.ndarray, Tensor)))
+    return given
+
+
+TensorLike = Annotated[Any, Rule(_fit, _A_TENSOR)]
 """What goes in as a tensor: a NumPy array, whatever exports a buffer or has __dlpack__, numbers and lists of them."""
+Tensors = Annotated[Any, Rule(_fit_all, f"{_A_TENSOR}, or a list of such tensors")]
+"""One tensor, or a list of them."""
+Out = Annotated[Any, Rule(_fit_out, "a writable array, a list of writable arrays or None")]
+"""Where results are written: one array, or a list of them; None for new arrays."""
+_LIST = check_of(list[TensorLike])
+_OUTS = check_of(list[Out])
 
 # @every dtype but BF16: NumPy has none
 _NUMPY: dict[int, Any] = {
@@ -42,6 +94,7 @@ _NUMPY: dict[int, Any] = {
 _DTYPES = {dtype: number for number, dtype in _NUMPY.items()}
 
 
+@checked
 class Tensor:
     """An array whose elements are to be taken as another dtype of the same size: uint16 as bfloat16.
 
@@ -50,7 +103,7 @@ class Tensor:
 
     __slots__ = ("array", "dtype")
 
-    def __init__(self, array: Any, dtype: int) -> None:
+    def __init__(self, array: Any, dtype: DType) -> None:
         self.array: Array = np.asarray(array)
         """The elements as NumPy has them."""
         self.dtype: DType = DType(dtype)
@@ -77,14 +130,16 @@ def itemsize_of(dtype: int) -> int:
     return 2 if dtype == DType.BF16 else int(_NUMPY[dtype].itemsize)
 
 
-def numpy_dtype(dtype: int) -> Any:
+@checked
+def numpy_dtype(dtype: DType) -> Any:
     """NumPy's dtype for one of libdist's; uint16 for bfloat16 without the package ml_dtypes."""
     if dtype == DType.BF16:
         return _BF16 if _BF16 is not None else np.dtype(np.uint16)
     return _NUMPY[dtype]
 
 
-def dtype_of(tensor: Any) -> DType:
+@checked
+def dtype_of(tensor: Union[Array, Tensor]) -> DType:
     """libdist's dtype of an array or Tensor."""
     dtype = tensor.dtype
     if isinstance(dtype, DType):

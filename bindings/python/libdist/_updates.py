@@ -59,7 +59,7 @@ def update(
     native: tuple[Any, ...],
     fn: UpdateFn,
     args: Any,
-    kwargs: Optional[dict[str, Any]],
+    kwargs: Any,
     group: bool,
     seen: Optional[values.Seen] = None,
     parallel: bool = False,

@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Optional, Sequence
 
 from . import _calls, _cdist, values
+from ._arguments import Delay, Limit, checked, delay, limit, nanoseconds
 from ._arrivals import running_loop, take_here, taken
 from ._context import Context
 from ._native import Native
-from ._options import limit, nanoseconds
 from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import Cancelled, DistError, FailedPrecondition, InvalidArgument
@@ -31,6 +31,7 @@ class _Object:
         self.object = given
 
 
+@checked
 class Item(Request[None]):
     """A request in a Batcher: as a Request, and what it gives step by step: take(), or `async for result in item`."""
 
@@ -129,6 +130,7 @@ def _no_function(replica: Replica) -> None:
     """An item is in the steps of its batcher."""
 
 
+@checked
 class Batch(Native):
     """A step, inside its function: items 0 .. len(batch) - 1."""
 
@@ -225,6 +227,7 @@ class _Steps:
             current.replicas.pop()
 
 
+@checked
 class Batcher(Native):
     """Who waits for steps, and who is in them: Strategy.batcher().
 
@@ -246,7 +249,7 @@ class Batcher(Native):
         user_data: Any = None,
         *,
         priority: int = 0,
-        timeout: Optional[float] = None,
+        timeout: Limit = None,
         cancel: Optional[Cancel] = None,
         length: int = 0,
         size: int = 0,
@@ -297,15 +300,18 @@ class Batcher(Native):
         return self._handle
 
 
+@checked
 class Batching:
     """The part of Strategy that makes batchers."""
+
+    _part_of = "Strategy"
 
     def batcher(
         self: Any,
         step: StepFn,
         *,
         max_items: int = 0,
-        max_delay: Optional[float] = None,
+        max_delay: Delay = None,
         max_waiting: int = 0,
         max_bytes: int = 0,
         buckets: Sequence[int] = (),
@@ -320,11 +326,9 @@ class Batching:
         Batch.end(); else it is in one step. max_results: partial results of an item that nobody has taken; one with as
         many is in no step; 0: 16.
         """
-        if not callable(step):
-            raise TypeError(f"Strategy.batcher(): the step is not callable: {step!r}")
         options = _cdist.dist_batcher_options()
         options.max_items, options.max_waiting, options.max_bytes = max_items, max_waiting, max_bytes
-        options.max_delay_ns = nanoseconds(max_delay) if max_delay else 0
+        options.max_delay_ns = delay(max_delay)
         options.set_buckets(list(buckets), len(buckets))
         options.continuous, options.max_results = int(continuous), max_results
         options.set_tokens()

@@ -9,8 +9,9 @@ from concurrent.futures import Executor, Future
 from typing import Any, Optional
 
 from . import _calls, _cdist
+from ._arguments import checked, wrong
 from ._native import Native
-from .errors import FailedPrecondition, InvalidArgument
+from .errors import FailedPrecondition
 
 
 class Held:
@@ -23,6 +24,7 @@ class Held:
         _destroy(self.handle)
 
 
+@checked
 class Budget(Native):
     """A number of threads that strategies share: Strategy(budget=...).
 
@@ -63,8 +65,6 @@ def give_budget(options: Any, budget: Optional[Budget]) -> Optional[Held]:
     """Puts a budget into a strategy's options: what has to be held until the strategy is made."""
     if budget is None:
         return None
-    if not isinstance(budget, Budget):
-        raise TypeError(f"budget is a libdist.Budget, not {type(budget).__name__}")
     held = budget._hold("Strategy")
     options.budget = held.handle
     return held
@@ -103,8 +103,6 @@ class Loops:
     """What is called when a loop begins: an executor, for libdist."""
 
     def __init__(self, executor: Executor, max_workers: Optional[int]) -> None:
-        if not callable(getattr(executor, "submit", None)):
-            raise TypeError(f"executor is a concurrent.futures.Executor, not {type(executor).__name__}")
         self.executor = executor
         self.max_workers = max(1, len(os.sched_getaffinity(0)) - 1) if max_workers is None else max_workers
 
@@ -123,7 +121,7 @@ def give_executor(
     """Puts an executor into a strategy's options, and its token to those that end with the strategy."""
     if executor is None:
         if max_workers is not None:
-            raise InvalidArgument("Strategy(): max_workers is given without an executor")
+            wrong("Strategy", "max_workers is given without executor")
         return
     loops = Loops(executor, max_workers)
     tokens.append(_calls.keep(loops))

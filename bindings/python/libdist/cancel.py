@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _cdist
+from ._arguments import checked
 from ._native import Native
 from .errors import FailedPrecondition
 
 
+@checked
 class Cancel(Native):
     """Goes into the option `cancel` of runs and collectives: signal() ends what was begun with it, and nothing else.
 
@@ -53,8 +55,4 @@ class Cancel(Native):
 
 def handle_of(cancel: Optional[Cancel]) -> int:
     """A cancel object's handle; 0 for None."""
-    if cancel is None:
-        return 0
-    if not isinstance(cancel, Cancel):
-        raise TypeError(f"cancel is a libdist.Cancel, not {type(cancel).__name__}")
-    return cancel._native()
+    return 0 if cancel is None else cancel._native()

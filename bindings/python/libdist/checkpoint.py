@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _cdist, values
+from ._arguments import checked
 from ._native import Native
 from .constants import DType
 from .dataset import Position, native_position, position_from
@@ -16,7 +17,7 @@ from .variables import Variable
 if TYPE_CHECKING:
     from .strategy import Strategy
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, os.PathLike[str]]
 Variables = Union[Sequence[Variable], Mapping[str, Variable]]
 """Variables under their own names, or by the names that they have in the file."""
 
@@ -35,7 +36,8 @@ def _mapping(verify: bool) -> Any:
     return options
 
 
-def save(
+@checked
+def save_checkpoint(
     strategy: Strategy,
     path: Path,
     variables: Variables,
@@ -63,7 +65,8 @@ def save(
         _cdist.dist_checkpoint_save(handle, os.fspath(path), given, len(given), options)
 
 
-def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
+@checked
+def load_checkpoint(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
     """Gives variables the values that a file has for them; with position=True also where the input was."""
     handle = strategy._native("load_checkpoint")
     options, given = _native_options(variables)
@@ -75,6 +78,7 @@ def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool
     return None if native is None else position_from(native)
 
 
+@checked
 class Checkpoint(Native):
     """A safetensors file, or the index of several, open for reading: its tensors by name.
 

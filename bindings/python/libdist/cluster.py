@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Annotated, Any, Mapping, Optional, Sequence, Union
 
 from . import _cdist
+from ._arguments import Rule, Unfit, check_of, checked
 from ._native import Native
 from .errors import InvalidArgument
 
@@ -17,11 +18,32 @@ TASK_UNSET = int(_cdist.DIST_TASK_UNSET)
 """What C has for a task id of None."""
 
 
+def _fit_task(given: Any) -> Any:
+    if given is None:
+        return None
+    number = check_of(int)(given)
+    if not TASK_UNSET < number < 2**31:
+        raise Unfit(given, _A_TASK, right_type=True)
+    return number
+
+
+_A_TASK = "the number of a task or None"
+TaskId = Annotated[Optional[int], Rule(_fit_task, _A_TASK)]
+"""The index of a task in its job; None: not known."""
+
+
+@checked
+def check_id(task_id: TaskId) -> Optional[int]:
+    """A task id of the program's."""
+    return task_id
+
+
 def id_number(task_id: Optional[int]) -> int:
     """A task id as C has it."""
     return TASK_UNSET if task_id is None else task_id
 
 
+@checked
 class ClusterSpec(Native):
     """Jobs by name, each with its tasks' addresses. Immutable.
 
@@ -117,15 +139,15 @@ class ClusterSpec(Native):
 
     # ---- the rules -------------------------------------------------------------------------------------------------
 
-    def validate(self, task_type: Optional[str], task_id: Optional[int]) -> None:
+    def validate(self, task_type: Optional[str], task_id: TaskId) -> None:
         """InvalidArgument where the jobs are not those of training, or there is no such task."""
         _cdist.dist_cluster_validate(self._handle, task_type, id_number(task_id))
 
-    def is_chief(self, task_type: Optional[str], task_id: Optional[int]) -> bool:
+    def is_chief(self, task_type: Optional[str], task_id: TaskId) -> bool:
         """Whether a task is the chief: the chief, an evaluator, and worker 0 where there is no chief."""
         return bool(_cdist.dist_cluster_is_chief(self._handle, task_type, id_number(task_id)))
 
-    def collective_leader(self, task_type: Optional[str], task_id: Optional[int]) -> str:
+    def collective_leader(self, task_type: Optional[str], task_id: TaskId) -> str:
         """Who leads the collectives, "/job:worker/replica:0/task:0"; "" where nobody does."""
         return str(_cdist.dist_cluster_collective_leader(self._handle, task_type, id_number(task_id)))
 
@@ -137,18 +159,18 @@ class ClusterSpec(Native):
         """With how many others, itself counted, a task of that type works."""
         return int(_cdist.dist_cluster_worker_count(self._handle, task_type))
 
-    def id_in_cluster(self, task_type: Optional[str], task_id: Optional[int]) -> int:
+    def id_in_cluster(self, task_type: Optional[str], task_id: TaskId) -> int:
         """The number of a task among those that it works with: the chief is 0 and workers follow."""
         return int(_cdist.dist_cluster_id_in_cluster(self._handle, task_type, id_number(task_id)))
 
-    def should_save_checkpoint(self, task_type: Optional[str], task_id: Optional[int]) -> bool:
+    def should_save_checkpoint(self, task_type: Optional[str], task_id: TaskId) -> bool:
         """Whether a task writes checkpoints."""
         return bool(_cdist.dist_cluster_should_save_checkpoint(self._handle, task_type, id_number(task_id)))
 
-    def should_save_summary(self, task_type: Optional[str], task_id: Optional[int]) -> bool:
+    def should_save_summary(self, task_type: Optional[str], task_id: TaskId) -> bool:
         """Whether a task writes summaries."""
         return bool(_cdist.dist_cluster_should_save_summary(self._handle, task_type, id_number(task_id)))
 
-    def should_evaluate(self, task_type: Optional[str], task_id: Optional[int]) -> bool:
+    def should_evaluate(self, task_type: Optional[str], task_id: TaskId) -> bool:
         """Whether a task evaluates the model."""
         return bool(_cdist.dist_cluster_should_evaluate(self._handle, task_type, id_number(task_id)))

@@ -8,21 +8,22 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from . import _calls, _cdist
+from ._arguments import Timeout, checked, nanoseconds
 from ._interrupt import Watch
 from ._native import Native
-from ._options import nanoseconds
 from .cancel import Cancel, handle_of
-from .cluster import TASK_UNSET, ClusterSpec, id_number
+from .cluster import TASK_UNSET, ClusterSpec, TaskId, check_id, id_number
 from .constants import MAX_CLUSTER_TASKS
 
 
+@checked
 @dataclass(frozen=True)
 class ClusterResolverOptions:
     """What is given counts before what a resolver finds. None: not given."""
 
     task_type: Optional[str] = None
     """The job of this process."""
-    task_id: Optional[int] = None
+    task_id: TaskId = None
     """Its index in the job."""
     num_accelerators: int = 0
     """Of this process; 0: none, or those that Slurm's options give."""
@@ -47,6 +48,7 @@ class ClusterResolverOptions:
         return native
 
 
+@checked
 @dataclass(frozen=True)
 class SlurmOptions:
     """What Slurm says of a step. What is not given is read of the environment."""
@@ -71,6 +73,7 @@ class SlurmOptions:
     """How many tasks each job has; None: one job, "worker", of all tasks."""
 
 
+@checked
 @dataclass(frozen=True)
 class KubernetesOptions:
     """What the names of Kubernetes' pods say. What is not given is read of the environment."""
@@ -93,6 +96,7 @@ class KubernetesOptions:
     """Of the Kubernetes cluster, "cluster.local"; None: left out."""
 
 
+@checked
 @dataclass(frozen=True)
 class RendezvousOptions:
     """A job whose workers meet at one address. Values that are None or 0 are read from the environment."""
@@ -105,10 +109,11 @@ class RendezvousOptions:
     """Address of worker 0, "host:port". None selects DIST_RENDEZVOUS, or MASTER_ADDR and the port after MASTER_PORT."""
     job_name: Optional[str] = None
     """A name that all workers of the job share. None selects DIST_JOB_NAME, or the name that the launcher has set."""
-    timeout: Optional[float] = None
+    timeout: Timeout = None
     """Limit of the wait in seconds. None selects 600 s; a negative value means no limit."""
 
 
+@checked
 class ResolverFunctions:
     """A resolver of the program's own: a subclass overrides spec(), and of the others those that it answers.
 
@@ -202,7 +207,7 @@ class _ResolverCallbacks(_cdist.ResolverCallbacks):
                     raise TypeError(f"spec() gave {spec!r}, which is no libdist.ClusterSpec")
                 answer.set_spec(ClusterSpec.union([spec])._hand_over())
             elif question == _cdist.RESOLVER_TASK_ID:
-                answer.set_number(id_number(functions.task_id()))
+                answer.set_number(id_number(check_id(functions.task_id())))
             elif question == _cdist.RESOLVER_NUM_ACCELERATORS:
                 answer.set_number(functions.num_accelerators(task_type, task))
             elif question == _cdist.RESOLVER_ADDRESS:
@@ -219,6 +224,7 @@ class _ResolverCallbacks(_cdist.ResolverCallbacks):
 _cdist.set_resolver_callbacks(_ResolverCallbacks().__disown__())
 
 
+@checked
 class ClusterResolver(Native):
     """Says which cluster a process is part of, and which task of it the process is. Immutable.
 
@@ -365,13 +371,13 @@ class ClusterResolver(Native):
         return self._text(_cdist.dist_cluster_resolver_environment)
 
     def master(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, rpc_layer: Optional[str] = None
     ) -> str:
         """Where to connect to: "grpc://host:port". rpc_layer: None: the resolver's; "": none."""
         arguments = (task_type, id_number(task_id), rpc_layer)
         return str(_ask(_cdist.dist_cluster_resolver_master, self._handle, *arguments))
 
-    def num_accelerators(self, task_type: Optional[str] = None, task_id: Optional[int] = None) -> int:
+    def num_accelerators(self, task_type: Optional[str] = None, task_id: TaskId = None) -> int:
         """How many accelerators a task has, or this process."""
         arguments = (task_type, id_number(task_id))
         return int(_ask(_cdist.dist_cluster_resolver_num_accelerators, self._handle, *arguments))
@@ -391,6 +397,7 @@ class ClusterResolver(Native):
         return str(text) if is_set else None
 
 
+@checked
 def slurm_hosts(host_list: str) -> list[str]:
     """Returns the hosts of a Slurm host list such as "n[01-03],m1", in the order of scontrol show hostnames."""
     text = _cdist.Text()
@@ -398,6 +405,7 @@ def slurm_hosts(host_list: str) -> list[str]:
     return str(text.text()).split("\n")[:-1]
 
 
+@checked
 def slurm_tasks_per_node(tasks_per_node: str) -> list[int]:
     """The numbers of a list as Slurm writes them: "2(x3),1" is 2, 2, 2, 1."""
     return list(_cdist.dist_slurm_expand_tasks_per_node(tasks_per_node, MAX_CLUSTER_TASKS))

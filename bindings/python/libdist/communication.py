@@ -7,15 +7,16 @@ import math
 from typing import Any, Optional
 
 from . import _cdist
-from ._options import nanoseconds
+from ._arguments import Timeout, checked, nanoseconds
 
 
+@checked
 class CommunicationOptions:
     """Options of collectives, for a strategy; a collective's own options override them by the rule of merge()."""
 
     __slots__ = ("bytes_per_pack", "timeout")
 
-    def __init__(self, *, bytes_per_pack: int = 0, timeout: Optional[float] = None) -> None:
+    def __init__(self, *, bytes_per_pack: int = 0, timeout: Timeout = None) -> None:
         """timeout: seconds; None: not given; negative or inf: no limit."""
         self.bytes_per_pack = bytes_per_pack
         """A planned list is cut into packs of about this size; 0: not given."""
@@ -35,6 +36,6 @@ class CommunicationOptions:
 
     def _native(self) -> Any:
         native = _cdist.dist_communication_options()
-        native.bytes_per_pack = int(self.bytes_per_pack)
+        native.bytes_per_pack = self.bytes_per_pack
         native.timeout_ns = nanoseconds(self.timeout)
         return native

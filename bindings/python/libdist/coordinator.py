@@ -13,14 +13,14 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
 
 from . import _calls, _cdist, _tensors, values
+from ._arguments import Timeout, Wait, checked, nanoseconds, wait_limit
 from ._exit import COORDINATOR, close_at_exit, finalizing
 from ._interrupt import Watch, interruptible
 from ._native import Native
-from ._options import nanoseconds, wait_limit
 from ._tensors import Array, TensorLike, numpy_dtype
 from .cancel import Cancel, handle_of
 from .checkpoint import Path
-from .constants import Assign, DType
+from .constants import Assign, DType, Scatter
 from .errors import FailedPrecondition, InvalidArgument
 from .rpc import RemoteValue
 from .server import Reader, arguments_of, slices_of
@@ -119,6 +119,7 @@ _shared: weakref.WeakValueDictionary[int, _Shared] = weakref.WeakValueDictionary
 _creating = threading.Lock()
 
 
+@checked
 class Coordinator(Native, Reader):
     """Keeps variables on parameter servers, and has workers run closures: side by side, none waits for another.
 
@@ -138,7 +139,7 @@ class Coordinator(Native, Reader):
         max_queued: int = 0,
         closures_per_worker: int = 0,
         max_losses: int = 0,
-        timeout: Optional[float] = None,
+        timeout: Timeout = None,
         max_message_bytes: int = 0,
         partitioner: Optional[PartitionFn] = None,
     ) -> None:
@@ -236,12 +237,12 @@ class Coordinator(Native, Reader):
         )
         return rows
 
-    def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
+    def assign(self, name: str, value: Any, how: Assign = Assign.SET) -> None:
         """Changes a variable at once: `how` is an Assign."""
         handle, given = self._native(), values.make_tensor(_cdist.dist_get_strategy(), value)
         interruptible(lambda: _cdist.dist_coordinator_assign(handle, name, int(how), given._handle))
 
-    def scatter(self, name: str, how: int, slices: Any) -> None:
+    def scatter(self, name: str, how: Scatter, slices: Any) -> None:
         """Changes rows at once: `how` is a Scatter, slices are (values [k, ...], indices [k])."""
         handle, given = self._native(), slices_of(slices)
         interruptible(lambda: _cdist.dist_coordinator_scatter(handle, name, int(how), given._handle))
@@ -269,7 +270,7 @@ class Coordinator(Native, Reader):
     # ---- closures --------------------------------------------------------------------------------------------------
 
     def schedule(
-        self, function: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+        self, function: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None
     ) -> RemoteValue:
         """Has a worker run what it has registered as `function`: what that comes to, later.
 
@@ -284,7 +285,7 @@ class Coordinator(Native, Reader):
             remote = _cdist.dist_coordinator_schedule(self._native(), function, values.handle_of(given), options)
         return RemoteValue(remote, self)
 
-    def join(self, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> None:
+    def join(self, timeout: Wait = None, cancel: Optional[Cancel] = None) -> None:
         """Waits until all closures have ended; raises what one failed with, once.
 
         timeout: seconds; None or negative: no limit. DeadlineExceeded names a server that is not there.

@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, _tensors, values
+from ._arguments import checked, wrong
 from ._context import Context
 from ._native import Native
 from ._outside import Destinations, Where, _all_or_none
 from .constants import CrossDeviceKind, ReduceOp
 from .errors import FailedPrecondition
-from .names import op_number
+from .names import OpName, op_number
 
 ReduceFn = Callable[[ReduceOp, list[Any], Any], None]
 """reduce(op, components, out): out[...] = components[0] op components[1] ..."""
@@ -21,11 +22,12 @@ GatherFn = Callable[[list[Any], int, Any], None]
 """gather(components, axis, out): out[...] = the components one after another along the axis"""
 
 
+@checked
 class HostFunctions:
     """Functions that reduce, broadcast and gather values from outside runs in the place of libdist's.
 
-    For a CrossDevice, or for a strategy of the program's own (`shared_copy`: all replicas share a variable's copy).
-    They get arrays, and write into those that libdist has made. None: libdist's.
+    For a CrossDevice, which needs `reduce`, or for a strategy of the program's own (`shared_copy`: all replicas share a
+    variable's copy). They get arrays, and write into those that libdist has made. None: libdist's.
     """
 
     def __init__(
@@ -97,12 +99,13 @@ class _Accumulate:
             self.failures.all.append((-1, error))
 
 
+@checked
 class CrossDevice(Native):
     """Who reduces, broadcasts and gathers values from outside runs, for a strategy or without one. Immutable."""
 
     def __init__(
         self,
-        kind: int = CrossDeviceKind.DEFAULT,
+        kind: CrossDeviceKind = CrossDeviceKind.DEFAULT,
         *,
         reduce_to_device: Optional[str] = None,
         accumulate: Optional[Callable[[Any, Any], None]] = None,
@@ -115,6 +118,10 @@ class CrossDevice(Native):
         """
         self._handle = 0
         self._tokens: list[int] = []
+        if accumulate_element_bytes and accumulate is None:
+            wrong("CrossDevice", "accumulate_element_bytes is given without accumulate")
+        if functions is not None and functions.reduce is None:
+            wrong("CrossDevice", "functions has no reduce, which cross-device operations need")
         self._failures: Optional[_calls.Failures] = None
         options = _cdist.dist_cross_device_options()
         options.kind, options.reduce_to_device = int(kind), reduce_to_device
@@ -143,7 +150,7 @@ class CrossDevice(Native):
         device: Optional[str] = _cdist.dist_cross_device_device(self._native())
         return device
 
-    def reduce(self, op: Union[int, str], value: Any, destination: Where) -> Any:
+    def reduce(self, op: OpName, value: Any, destination: Where) -> Any:
         """Strategy.reduce_to() without a strategy."""
         maker = _cdist.dist_get_strategy()
         given = values.make(maker, value)
@@ -151,7 +158,7 @@ class CrossDevice(Native):
         native = _cdist.dist_cross_device_reduce
         return values.owned(self._call(native, op_number(op), given._handle, where.get()))
 
-    def batch_reduce(self, op: Union[int, str], pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
+    def batch_reduce(self, op: OpName, pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
         """Strategy.batch_reduce_to() without a strategy."""
         maker = _cdist.dist_get_strategy()
         given = [values.make(maker, value) for value, _ in pairs]

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from . import _calls, _cdist, values
+from ._arguments import checked
 from ._context import Context
 from ._exit import ITERATOR, close_at_exit, finalizing
 from ._native import Native
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
+@checked
 class Position(NamedTuple):
     """Where a pass is: plain numbers, to be kept wherever the program likes."""
 
@@ -42,6 +44,7 @@ def position_from(native: Any) -> Position:
     return Position(native.pass_, native.elements, native.examples, native.batches)
 
 
+@checked
 class InputContext:
     """For which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext)."""
 
@@ -175,6 +178,7 @@ class _Reduction:
             return -self.failures.add(error)
 
 
+@checked
 class Dataset(Native):
     """A source of batches, each split over the replicas. Every `for batch in dataset` is a pass."""
 
@@ -268,6 +272,7 @@ def call(
     return result
 
 
+@checked
 class DatasetIterator(Native):
     """One pass over a dataset."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _cdist
+from ._arguments import checked
 from ._words import in_python
 from .constants import Collective, Status
 
@@ -179,6 +180,7 @@ _CLASSES: dict[int, type[DistError]] = {
 }
 
 
+@checked
 def error_of(status: int, message: str, **fields: Any) -> DistError:
     """The exception of a status; Internal for a number that this version does not know."""
     return _CLASSES.get(int(status), Internal)(message, **fields)
@@ -204,6 +206,7 @@ def carried(error: BaseException, message: str) -> DistError:
     return next((kind for given, kind in _CARRIED if isinstance(error, given)), Unknown)(message)
 
 
+@checked
 def status_name(status: int) -> str:
     """A status as a word, "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that this version does not have."""
     name: str = _cdist.dist_status_name(int(status))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence
 
 from . import _cdist
+from ._arguments import checked
 from ._native import Native
 from .errors import FailedPrecondition
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
+@checked
 class Group(Native):
     """Some replicas of a strategy, for collectives among them: the option `group`. Made and closed between runs."""
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from . import _cdist, _tensors
+from ._arguments import checked
 from ._native import Native
+from ._tensors import TensorLike
 from .constants import MetricKind
 from .errors import FailedPrecondition
 from .variables import Variable, _variables
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
+@checked
 class Metric(Native):
     """A sum, mean or accuracy over all updates of all replicas. Sums are exact: the result depends on no order."""
 
-    def __init__(self, strategy: Strategy, kind: int = MetricKind.MEAN, name: Optional[str] = None) -> None:
+    def __init__(self, strategy: Strategy, kind: MetricKind = MetricKind.MEAN, name: Optional[str] = None) -> None:
         self._handle = 0
         self._strategy = strategy
         self._handle = _cdist.dist_metric_create(strategy._native("Metric"), int(kind), name)
@@ -45,7 +48,7 @@ class Metric(Native):
         variable._keeper = self
         return variable
 
-    def update(self, replica: Replica, values: Any, labels: Any = None, weights: Any = None) -> None:
+    def update(self, replica: Replica, values: TensorLike, labels: Optional[TensorLike] = None, weights: Optional[TensorLike] = None) -> None:
         """Adds a batch to this replica's copy, inside its function. labels: of ACCURACY, where values may be scores."""
         replica._check("Metric.update")
         given = [None if tensor is None else [_tensors.give(tensor)] for tensor in (values, labels, weights)]
@@ -91,8 +94,10 @@ def _scalar_like(loss: Any) -> Any:
     return np.empty((), loss.dtype)
 
 
+@checked
 def average_loss(
-    replica: Optional[Replica], per_example_loss: Any, sample_weight: Any = None, global_batch_size: int = 0
+    replica: Optional[Replica], per_example_loss: TensorLike, sample_weight: Optional[TensorLike] = None,
+    global_batch_size: int = 0,
 ) -> Any:
     """A replica's share of the loss: the sum of weight * loss, divided by the global batch size.
 
@@ -111,7 +116,8 @@ def average_loss(
     return out
 
 
-def scale_regularization_loss(replica: Optional[Replica], loss: Any) -> Any:
+@checked
+def scale_regularization_loss(replica: Optional[Replica], loss: TensorLike) -> Any:
     """A replica's share of a loss that every replica has whole: its sum divided by the number of replicas."""
     if replica is not None:
         replica._check("scale_regularization_loss")

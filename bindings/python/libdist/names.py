@@ -6,11 +6,11 @@ The numbers may be members of libdist's enums, or plain; a *_name() gives None f
 
 from __future__ import annotations
 
-from typing import Optional, Union
+from typing import Annotated, Any, Optional, Union
 
 from . import _cdist
+from ._arguments import Rule, Unfit, checked, member_of
 from .constants import Aggregation, CrossDeviceKind, InputMode, ReduceOp, ShardPolicy, Synchronization
-from .errors import InvalidArgument
 
 
 def _name(domain: int, number: int) -> Optional[str]:
@@ -22,11 +22,13 @@ def _from_name(domain: int, name: str) -> int:
     return int(_cdist.dist_enum_from_name(domain, name))
 
 
+@checked
 def version() -> int:
     """The version of the library that runs: major * 10000 + minor * 100 + patch."""
     return int(_cdist.dist_version())
 
 
+@checked
 def has_feature(name: str) -> bool:
     """Returns whether this process can use "numa", "pinning", "isal", "grpc" or "gloo".
 
@@ -35,84 +37,105 @@ def has_feature(name: str) -> bool:
     return bool(_cdist.dist_has_feature(name))
 
 
+@checked
 def canonical_device(name: str) -> str:
     """A device's name in full; what `name` leaves out is as in CPU:0."""
     return str(_cdist.dist_canonical_device(name))
 
 
+@checked
 def reduce_op_name(op: int) -> Optional[str]:
     """Of a ReduceOp: "SUM", "MEAN" ..."""
     return _name(_cdist.DIST_ENUM_REDUCE_OP, op)
 
 
+_AN_OPERATOR = f"a libdist.ReduceOp or one of the names {', '.join(ReduceOp.__members__)}"
+
+
+def _fit_op(given: Any) -> Any:
+    if isinstance(given, str):
+        if given.upper() in ReduceOp.__members__:
+            return given
+        raise Unfit(given, _AN_OPERATOR, right_type=True)
+    return member_of(ReduceOp, given, _AN_OPERATOR)
+
+
+OpName = Annotated[Union[ReduceOp, str], Rule(_fit_op, _AN_OPERATOR)]
+"""A ReduceOp, or its name in any case: "SUM", "mean" ..."""
+
+
 def op_number(op: Union[int, str]) -> int:
-    """The number of a ReduceOp, or of its name in any case: "SUM", "mean" ..."""
-    if isinstance(op, str):
-        if op.upper() not in ReduceOp.__members__:
-            raise InvalidArgument(
-                f"{op!r} is no operator: a libdist.ReduceOp, or one of {', '.join(ReduceOp.__members__)}"
-            )
-        return int(ReduceOp[op.upper()])
-    if not isinstance(op, int):
-        raise TypeError(f'{op!r} is no operator: a libdist.ReduceOp, or its name, "SUM"')
-    return int(op)
+    """The number of an OpName."""
+    return int(ReduceOp[op.upper()]) if isinstance(op, str) else int(op)
 
 
+@checked
 def cross_device_name(kind: int) -> Optional[str]:
     """Of a CrossDeviceKind: "REDUCTION_TO_ONE_DEVICE" ..."""
     return _name(_cdist.DIST_ENUM_CROSS_DEVICE, kind)
 
 
+@checked
 def synchronization_name(synchronization: int) -> Optional[str]:
     """Of a Synchronization: "ON_READ" ..."""
     return _name(_cdist.DIST_ENUM_SYNCHRONIZATION, synchronization)
 
 
+@checked
 def aggregation_name(aggregation: int) -> Optional[str]:
     """Of an Aggregation: "ONLY_FIRST_REPLICA" ..."""
     return _name(_cdist.DIST_ENUM_AGGREGATION, aggregation)
 
 
+@checked
 def input_mode_name(mode: int) -> Optional[str]:
     """Of an InputMode: "PER_WORKER" ..."""
     return _name(_cdist.DIST_ENUM_INPUT_MODE, mode)
 
 
+@checked
 def shard_policy_name(policy: int) -> Optional[str]:
     """Of a ShardPolicy: "AUTO" ..."""
     return _name(_cdist.DIST_ENUM_SHARD_POLICY, policy)
 
 
+@checked
 def reduce_op_from_name(name: str) -> ReduceOp:
     """ "SUM" or "MEAN", in any case; other operators are no reduction of values from outside."""
     return ReduceOp(_from_name(_cdist.DIST_ENUM_VALUE_REDUCTION, name))
 
 
+@checked
 def reduce_op_from_aggregation(aggregation: int) -> ReduceOp:
     """The operator by which a variable of this aggregation is reduced."""
     return ReduceOp(_cdist.dist_reduce_op_from_aggregation(int(aggregation)))
 
 
+@checked
 def cross_device_from_name(name: str) -> CrossDeviceKind:
     """As cross_device_name() gives it, in any case."""
     return CrossDeviceKind(_from_name(_cdist.DIST_ENUM_CROSS_DEVICE, name))
 
 
+@checked
 def synchronization_from_name(name: str) -> Synchronization:
     """As synchronization_name() gives it, in any case."""
     return Synchronization(_from_name(_cdist.DIST_ENUM_SYNCHRONIZATION, name))
 
 
+@checked
 def aggregation_from_name(name: str) -> Aggregation:
     """As aggregation_name() gives it, in any case."""
     return Aggregation(_from_name(_cdist.DIST_ENUM_AGGREGATION, name))
 
 
+@checked
 def input_mode_from_name(name: str) -> InputMode:
     """As input_mode_name() gives it, in any case."""
     return InputMode(_from_name(_cdist.DIST_ENUM_INPUT_MODE, name))
 
 
+@checked
 def shard_policy_from_name(name: str) -> ShardPolicy:
     """As shard_policy_name() gives it, in any case."""
     return ShardPolicy(_from_name(_cdist.DIST_ENUM_SHARD_POLICY, name))

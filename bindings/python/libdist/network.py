@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _cdist
+from ._arguments import checked
 from ._native import Native
 from .errors import FailedPrecondition
 
@@ -20,6 +21,7 @@ class Held:
         _destroy(self.handle)
 
 
+@checked
 class Network(Native):
     """The network of workers that are strategies of this process, for tests and for trying things out.
 

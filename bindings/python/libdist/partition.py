@@ -8,7 +8,8 @@ from math import prod
 from typing import Any, NamedTuple, Sequence
 
 from . import _cdist
-from .constants import PartitionKind
+from ._arguments import checked
+from .constants import DType, PartitionKind
 
 
 class Shard(NamedTuple):
@@ -24,11 +25,12 @@ class Shard(NamedTuple):
     """How many in all."""
 
 
+@checked
 @dataclass(frozen=True)
 class Partition:
     """Which part of a tensor each logical device has; split(), assign() and replicate() make the three kinds."""
 
-    kind: int = PartitionKind.SPLIT
+    kind: PartitionKind = PartitionKind.SPLIT
     """A PartitionKind."""
     shape: Sequence[int] = ()
     """Of the tensor; -1: a size that is not known."""
@@ -99,6 +101,7 @@ class Partition:
         )
 
 
-def reshard_bytes(source: Partition, target: Partition, dtype: int, logical_device: int = -1) -> int:
+@checked
+def reshard_bytes(source: Partition, target: Partition, dtype: DType, logical_device: int = -1) -> int:
     """How many bytes Replica.reshard() brings to a logical device from others; -1: to all of them together."""
     return int(_cdist.dist_reshard_bytes(source._native(), target._native(), int(dtype), logical_device))

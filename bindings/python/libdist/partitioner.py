@@ -6,13 +6,16 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from . import _cdist
+from ._arguments import checked
 
 
+@checked
 def fixed_shards(shape: Sequence[int], axis: int, num_shards: int) -> list[int]:
     """num_shards parts, or one for each element of the dimension where that has fewer."""
     return list(_cdist.partitions_fixed_shards(list(shape), len(shape), axis, num_shards))
 
 
+@checked
 def min_size_shards(
     shape: Sequence[int],
     axis: int,
@@ -25,6 +28,7 @@ def min_size_shards(
     return list(_cdist.partitions_min_size(list(shape), len(shape), *sizes))
 
 
+@checked
 def max_size_shards(
     shape: Sequence[int], axis: int, element_bytes: int, max_shard_bytes: int, max_shards: int = 0
 ) -> list[int]:
@@ -40,6 +44,7 @@ class Rows(NamedTuple):
     size: int
 
 
+@checked
 def rows_of_part(num_rows: int, num_parts: int, part: int) -> Rows:
     """Which rows a part has."""
     return Rows(*_cdist.dist_partitions_part(num_rows, num_parts, part))
@@ -52,6 +57,7 @@ class RowPlace(NamedTuple):
     offset: int
 
 
+@checked
 def part_of_row(num_rows: int, num_parts: int, row: int) -> RowPlace:
     """Which part a row lies in, and which row of that part it is."""
     return RowPlace(*_cdist.dist_partitions_part_of(num_rows, num_parts, row))

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from . import _cdist
+from ._arguments import Delay, Limit, checked, delay
 from ._exit import finalizing
 from ._native import Native
-from ._options import nanoseconds
 from .cancel import Cancel, handle_of
 from .checkpoint import Path
 from .constants import PreemptionState
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 
+@checked
 class PreemptionHandler(Native):
     """What a training loop has. All workers make the same calls of its methods, but for notify().
 
@@ -35,7 +36,7 @@ class PreemptionHandler(Native):
         path: Optional[Path] = None,
         variables: Sequence[Variable] = (),
         *,
-        grace: Optional[float] = None,
+        grace: Delay = None,
     ) -> None:
         """Where the checkpoint is there, its values come to the variables, and its number of runs to the handler.
 
@@ -51,7 +52,7 @@ class PreemptionHandler(Native):
         if path is not None:
             options.path = os.fspath(path)
         options.set_variables(given, len(given))
-        options.grace_ns = nanoseconds(grace) if grace else 0
+        options.grace_ns = delay(grace)
         with strategy._waiting():
             self._handle = _cdist.dist_preemption_handler_create(handle, options)
         strategy._children.add(self)
@@ -61,7 +62,7 @@ class PreemptionHandler(Native):
         _cdist.dist_preemption_notify(self._native())
 
     def run(
-        self, fn: Callable[[Replica], Any], *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+        self, fn: Callable[[Replica], Any], *, timeout: Limit = None, cancel: Optional[Cancel] = None
     ) -> list[Any]:
         """A step of the loop: save_if_preempted(), Strategy.run(), and count_run() where that went well.
 

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar, Un
 import numpy as np
 
 from . import _calls, _cdist, _tensors, values
+from ._arguments import Timeout, checked, nanoseconds, unchecked
 from ._collectives import Collectives, Issue, Op
 from ._context import Context
 from ._devices import Devices
 from ._native import Native
-from ._options import nanoseconds, native_options
+from ._tensors import Out, TensorLike, Tensors
+from ._options import native_options
 from ._updates import UpdateFn, update
-from .constants import Apply, Assign, DType
+from .constants import Aggregation, Apply, Assign, DType, Scatter, Synchronization
 from .errors import FailedPrecondition
-from .names import op_number
+from .names import OpName, op_number
+from .values import Arguments, Keywords
+from .variables import Initial, Variable, ask_for
 from .work import Begin, Plan
 
 if TYPE_CHECKING:
@@ -24,8 +28,8 @@ if TYPE_CHECKING:
 
     from ._options import Options
     from .cancel import Cancel
+    from .group import Group
     from .strategy import Strategy
-    from .variables import Variable
     from .versions import Versions
 
 T = TypeVar("T")
@@ -106,6 +110,7 @@ class _Merge:
             return -self.failures.add(error)
 
 
+@checked
 class Replica(Native, Collectives[Any], Devices):
     """One copy of the replica function: its id, and its side of every collective. Valid inside that function.
 
@@ -167,7 +172,8 @@ class Replica(Native, Collectives[Any], Devices):
 
     # ---- collectives; the rest of them is inherited --------------------------------------------------------
 
-    def all_reduce(self, op: Op, x: Any, out: Any = None, **options: Unpack[Options]) -> Any:
+    @unchecked
+    def all_reduce(self, op: Op, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Any:
         """Reduces over all replicas; every replica gets the results. `out=x` is in place, and fastest.
 
         SUM adds from left to right by replica id: the same bits on every replica and in every run.
@@ -177,7 +183,8 @@ class Replica(Native, Collectives[Any], Devices):
                 return out
         return super().all_reduce(op, x, out, **options)
 
-    def broadcast(self, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Any:
+    @unchecked
+    def broadcast(self, root: int, x: Tensors, out: Out = None, **options: Unpack[Options]) -> Any:
         """Gives every replica the root's tensors, in `x` itself where no `out` is given."""
         if out is None and not options and type(x) is np.ndarray and not self._over:
             if _cdist.quick_broadcast(self._handle, root, x, None, 0) is not NotImplemented:
@@ -188,8 +195,8 @@ class Replica(Native, Collectives[Any], Devices):
         self,
         *,
         tag: str = "",
-        timeout: Optional[float] = None,
-        group: Any = None,
+        timeout: Timeout = None,
+        group: Optional[Group] = None,
         cancel: Optional[Cancel] = None,
     ) -> None:
         """Returns when every member has come."""
@@ -200,7 +207,7 @@ class Replica(Native, Collectives[Any], Devices):
             given = native_options({"tag": tag, "timeout": timeout, "group": group, "cancel": cancel})
             _cdist.dist_barrier(self._handle, given)
 
-    def all_reduce_value(self, op: Union[int, str], value: Any, **options: Unpack[Options]) -> Any:
+    def all_reduce_value(self, op: OpName, value: Any, **options: Unpack[Options]) -> Any:
         """all_reduce() of a nest: every leaf is reduced, indexed slices are joined."""
         self._check("Replica.all_reduce_value")
         given = values.make(self.strategy._handle, value)
@@ -216,14 +223,14 @@ class Replica(Native, Collectives[Any], Devices):
 
     def reduce_apply(
         self,
-        op: Union[int, str],
-        gradients: Sequence[Any],
-        parameters: Sequence[Any],
+        op: OpName,
+        gradients: Sequence[TensorLike],
+        parameters: Sequence[TensorLike],
         *,
         learning_rate: float = 0.0,
         momentum: float = 0.0,
         clip_norm: float = 0.0,
-        states: Sequence[Any] = (),
+        states: Sequence[TensorLike] = (),
         fn: Optional[Callable[[Block], None]] = None,
         **options: Unpack[Options],
     ) -> Optional[float]:
@@ -258,11 +265,11 @@ class Replica(Native, Collectives[Any], Devices):
     def merge_call(
         self,
         fn: Callable[..., Any],
-        args: Sequence[Any] = (),
-        kwargs: Optional[dict[str, Any]] = None,
+        args: Arguments = (),
+        kwargs: Keywords = None,
         *,
         tag: str = "",
-        timeout: Optional[float] = None,
+        timeout: Timeout = None,
         cancel: Optional[Cancel] = None,
     ) -> Any:
         """All replicas meet, and `fn(strategy, *args, **kwargs)` runs once for all of them, on replica 0's thread.
@@ -295,33 +302,38 @@ class Replica(Native, Collectives[Any], Devices):
 
     # ---- variables -----------------------------------------------------------------------------------------
 
-    def variable(self, name: str, initial: Any = None, **options: Any) -> Variable:
+    def variable(
+        self,
+        name: str,
+        initial: Initial = None,
+        *,
+        aggregation: Aggregation = Aggregation.NONE,
+        synchronization: Synchronization = Synchronization.AUTO,
+    ) -> Variable:
         """The strategy's variable of this name, made by the first run that asks. Options as Strategy.variable()'s."""
-        from .variables import ask_for
-
         self._check("Replica.variable")
-        return ask_for(self, name, initial, options)
+        return ask_for(self, name, initial, aggregation, synchronization)
 
     def read(self, variable: Variable) -> Any:
         """This replica's copy as a new tensor; Variable.component() gives a view of it."""
         self._check("Replica.read")
         return values.owned(_cdist.dist_replica_read(self._handle, variable._native()))
 
-    def assign(self, variable: Variable, value: Any, how: int = Assign.SET, **options: Unpack[Options]) -> None:
+    def assign(self, variable: Variable, value: TensorLike, how: Assign = Assign.SET, **options: Unpack[Options]) -> None:
         """Assigns by the variable's aggregation; of each replica another tensor."""
         self._check("Replica.assign")
         native = native_options(dict(options))
         given = [_tensors.give(value)]
         _cdist.dist_replica_assign(self._handle, variable._native(), int(how), given, native)
 
-    def assign_value(self, variable: Variable, value: Any, how: int = Assign.SET, **options: Unpack[Options]) -> None:
+    def assign_value(self, variable: Variable, value: Any, how: Assign = Assign.SET, **options: Unpack[Options]) -> None:
         """As assign(); where all replicas give the same Value it is one number for all of them."""
         self._check("Replica.assign_value")
         given = values.make_tensor(self.strategy._handle, value, self._seen())
         native = native_options(dict(options))
         _cdist.dist_replica_assign_value(self._handle, variable._native(), int(how), given._handle, native)
 
-    def scatter(self, variable: Variable, how: int, slices: Any, **options: Unpack[Options]) -> None:
+    def scatter(self, variable: Variable, how: Scatter, slices: Any, **options: Unpack[Options]) -> None:
         """Changes rows, by the variable's aggregation; slices: Value.indexed_slices()."""
         self._check("Replica.scatter")
         given = values.make(self.strategy._handle, slices, self._seen())
@@ -332,8 +344,8 @@ class Replica(Native, Collectives[Any], Devices):
         self,
         variable: Variable,
         fn: UpdateFn,
-        args: Sequence[Any] = (),
-        kwargs: Optional[dict[str, Any]] = None,
+        args: Arguments = (),
+        kwargs: Keywords = None,
         *,
         group: bool = True,
     ) -> Any:

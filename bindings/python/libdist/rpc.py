@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from . import _calls, _cdist, values
+from ._arguments import Timeout, Wait, checked, nanoseconds, wait_limit
 from ._exit import RPC_CLIENT, RPC_SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
 from ._native import Native
-from ._options import nanoseconds, wait_limit
 from .cancel import Cancel, handle_of
 from .errors import FailedPrecondition
 
@@ -56,6 +56,7 @@ class _Method:
             call._cancel = 0  # libdist's, until the call is over
 
 
+@checked
 class RpcServer(Native):
     """Offers methods to other processes.
 
@@ -85,8 +86,6 @@ class RpcServer(Native):
         Unimplemented, a MemoryError as ResourceExhausted, errors of files as NotFound, AlreadyExists and
         PermissionDenied, and anything else as Unknown.
         """
-        if not callable(fn):
-            raise TypeError(f"fn is a function, not {type(fn).__name__}")
         handle = self._native()
         token = _calls.keep(_Method(fn))
         try:
@@ -124,6 +123,7 @@ class RpcServer(Native):
         return self._handle
 
 
+@checked
 class RemoteValue(Native):
     """What a call, or a closure, comes to, later. A call whose value nobody holds any more is given up; a closure is not."""
 
@@ -133,7 +133,7 @@ class RemoteValue(Native):
         self._handle = handle  # takes over the reference
         self._owner = owner  # a client or coordinator, whose end would end the call
 
-    def get(self, timeout: Optional[float] = None) -> Any:
+    def get(self, timeout: Wait = None) -> Any:
         """Waits for the result, or raises the call's error; the same each time.
 
         timeout: seconds; DeadlineExceeded, where it is not there by then, ends nothing. None: as long as the call may take.
@@ -157,6 +157,7 @@ class RemoteValue(Native):
             _release(self._handle)
 
 
+@checked
 class RpcClient(Native):
     """Calls methods of the server at an address, which need not be there yet.
 
@@ -164,29 +165,29 @@ class RpcClient(Native):
         print(client.call("add", 1.0, 2.0))
     """
 
-    def __init__(self, address: str, *, timeout: Optional[float] = None) -> None:
+    def __init__(self, address: str, *, timeout: Timeout = None) -> None:
         """timeout: seconds, of calls that have none of their own; None: 600."""
         self._handle = 0
         options = _cdist.dist_rpc_client_options()
-        options.timeout_ns = nanoseconds(timeout) if timeout is not None else 0
+        options.timeout_ns = nanoseconds(timeout)
         self._handle = _cdist.dist_rpc_client_create(None, address, options)
         close_at_exit(self, RPC_CLIENT)
 
     def call(
-        self, method: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+        self, method: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None
     ) -> Any:
         """The result of a method; waits for it. timeout: seconds; None: the client's."""
         return self.begin(method, *arguments, timeout=timeout, cancel=cancel).get()
 
     def begin(
-        self, method: str, *arguments: Any, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+        self, method: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None
     ) -> RemoteValue:
         """As call(), without waiting. The memory of arrays is used until they have been sent."""
         given = values.make(_cdist.dist_get_strategy(), tuple(arguments)) if arguments else None
         options = _options(timeout, cancel)
         return RemoteValue(_cdist.dist_rpc_begin(self._native(), method, values.handle_of(given), options), self)
 
-    def methods(self, *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> list[str]:
+    def methods(self, *, timeout: Timeout = None, cancel: Optional[Cancel] = None) -> list[str]:
         """The names of the server's methods, sorted."""
         cancel = Cancel() if cancel is None else cancel
         with Watch(cancel.signal):
@@ -215,6 +216,6 @@ class RpcClient(Native):
 
 def _options(timeout: Optional[float], cancel: Optional[Cancel]) -> Any:
     options = _cdist.dist_rpc_call_options()
-    options.timeout_ns = nanoseconds(timeout) if timeout is not None else 0
+    options.timeout_ns = nanoseconds(timeout)
     options.cancel = handle_of(cancel)
     return options

@@ -10,11 +10,11 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, TypeVar
 
 from . import _calls, _cdist, values
+from ._arguments import Delay, Limit, Wait, checked, delay, limit, nanoseconds, wait_limit
 from ._arrivals import cannot_take, queue_of, running_loop, taken
 from ._context import Context
 from ._interrupt import Watch
 from ._native import Native
-from ._options import limit, nanoseconds, wait_limit
 from ._runs import current
 from .cancel import Cancel, handle_of
 from .errors import DistError
@@ -31,6 +31,7 @@ SLICE = 0.05  # seconds after which who waits in C looks for signals, and for a 
 # ---- requests ---------------------------------------------------------------------------------------------
 
 
+@checked
 class Request(Native, concurrent.futures.Future[T]):
     """What one replica's function comes to: Strategy.submit(). To be awaited, and a future for threads.
 
@@ -279,6 +280,7 @@ class InstanceFunctions:
         return -int(self._call(handle, warmed))
 
 
+@checked
 class Instances:
     """The replicas of a strategy, ready for requests until this is closed: Strategy.instances()."""
 
@@ -286,7 +288,7 @@ class Instances:
         self.strategy = strategy
         """Whose replicas they are."""
 
-    def close(self, timeout: Optional[float] = None) -> None:
+    def close(self, timeout: Wait = None) -> None:
         """Strategy.close_instances(); nothing where the strategy is closed."""
         if self.strategy._handle:
             self.strategy.close_instances(timeout)
@@ -298,8 +300,11 @@ class Instances:
         self.close()
 
 
+@checked
 class Serving:
     """The part of Strategy that serves requests."""
+
+    _part_of = "Strategy"
 
     _instance_functions: Optional[InstanceFunctions] = None
 
@@ -314,7 +319,7 @@ class Serving:
         fn: Callable[[Replica], T],
         *,
         priority: int = 0,
-        timeout: Optional[float] = None,
+        timeout: Limit = None,
         cancel: Optional[Cancel] = None,
         request_id: int = 0,
     ) -> Request[T]:
@@ -330,8 +335,6 @@ class Serving:
         and merge functions are FailedPrecondition. fn runs in a copy of the context of the call to submit().
         """
         handle = self._native("Strategy.submit")
-        if not callable(fn):
-            raise TypeError(f"Strategy.submit(): the function is not callable: {fn!r}")
         request = Request(self, fn)
         request._begin(handle, priority, limit(timeout), handle_of(cancel), request_id)
         return request
@@ -343,9 +346,9 @@ class Serving:
         destroy_state: Optional[Callable[[Any], None]] = None,
         warm_up: Optional[Callable[[Replica], Any]] = None,
         max_queued: int = 0,
-        spin: Optional[float] = None,
+        spin: Delay = None,
         helper_threads: bool = False,
-        stuck: Optional[float] = None,
+        stuck: Limit = None,
         max_replaced: int = 0,
     ) -> Instances:
         """Opens the instances: each replica makes its state, warms up, and is ready for requests: `with strategy.instances():`.
@@ -353,7 +356,7 @@ class Serving:
         create_state(replica): makes the state of an instance, Replica.instance_state, on its thread; what it raises, or
         warm_up(replica) after it, is raised here. destroy_state(state): ends it there, when they close. max_queued: requests
         that no instance has begun; 0: 1024. spin: seconds that a free instance looks for the next request before it
-        sleeps; None: 60 us; negative: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
+        sleeps; None: 60 us; 0: not at all. helper_threads: with Threads.HOST, whether libdist may start the thread
         that watches deadlines. stuck: seconds that a function may go on after a request's deadline or cancel, until the
         replica gets another thread, which makes a state of its own; max_replaced times at most (0: 4); None: never. It counts
         for a batcher's step, too, from the end of one of its items: all items of the instance end, others by Unavailable.
@@ -363,7 +366,7 @@ class Serving:
         handle = self._native("Strategy.instances")
         options = _cdist.dist_instances_options()
         options.max_queued, options.max_replaced, options.helper_threads = max_queued, max_replaced, int(helper_threads)
-        options.spin_ns, options.stuck_ns = nanoseconds(spin), nanoseconds(stuck)
+        options.spin_ns, options.stuck_ns = -1 if spin == 0 else delay(spin), limit(stuck)
         functions = InstanceFunctions(create_state, destroy_state, warm_up)
         options.set_functions(functions.token, int(create_state is not None), int(warm_up is not None))
         try:
@@ -381,7 +384,7 @@ class Serving:
         if functions is not None:
             functions.end()
 
-    def close_instances(self: Any, timeout: Optional[float] = None) -> None:
+    def close_instances(self: Any, timeout: Wait = None) -> None:
         """Ends the serving: submit() is Unavailable, what was accepted runs to its end, then each instance ends its state.
 
         Requests that have not ended after `timeout` seconds (0: at once; None, negative or inf: no limit) are cancelled,

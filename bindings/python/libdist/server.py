@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import _calls, _cdist, _tensors, values
+from ._arguments import Timeout, Wait, checked, nanoseconds, wait_limit
 from ._exit import SERVER, close_at_exit, finalizing
 from ._interrupt import Watch
 from ._native import Native
-from ._options import nanoseconds, wait_limit
 from ._tensors import Array
 from .cancel import Cancel
-from .cluster import ClusterSpec, id_number
-from .constants import Assign
+from .cluster import ClusterSpec, TaskId, id_number
+from .constants import Assign, Scatter
 from .errors import FailedPrecondition
 from .values import Value
 
@@ -46,6 +46,7 @@ def slices_of(slices: Any) -> Value:
     return Value.indexed_slices(current_strategy(), *slices)
 
 
+@checked
 class Reader:
     """Variables by name: what a Closure and a Coordinator have in common."""
 
@@ -64,7 +65,7 @@ class Reader:
             return self._read([names])[0]
         return self._read(list(names))
 
-    def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
+    def assign(self, name: str, value: Any, how: Assign = Assign.SET) -> None:
         """Gives a variable a value, or adds it to, or subtracts it from the variable: `how` is an Assign."""
         raise NotImplementedError
 
@@ -77,6 +78,7 @@ class Reader:
         self.assign(name, value, Assign.SUB)
 
 
+@checked
 class Closure(Reader):
     """What a function on a worker knows of the job, while it runs; for the thread that runs it.
 
@@ -109,12 +111,12 @@ class Closure(Reader):
         rows: Array = values.owned(_cdist.dist_closure_read_rows(self._native(), name, given._handle))
         return rows
 
-    def assign(self, name: str, value: Any, how: int = Assign.SET) -> None:
+    def assign(self, name: str, value: Any, how: Assign = Assign.SET) -> None:
         """Changes a variable, once the closure has ended well: `how` is an Assign."""
         given = values.make_tensor(_cdist.dist_get_strategy(), value)
         _cdist.dist_closure_assign(self._native(), name, int(how), given._handle)
 
-    def scatter(self, name: str, how: int, slices: Any) -> None:
+    def scatter(self, name: str, how: Scatter, slices: Any) -> None:
         """Changes rows, once the closure has ended well: `how` is a Scatter, slices are (values, indices)."""
         given = slices_of(slices)
         _cdist.dist_closure_scatter(self._native(), name, int(how), given._handle)
@@ -181,6 +183,7 @@ class _UpdateFunction:
             return _calls.tell_another_process(error)
 
 
+@checked
 class Server(Native):
     """A task that a coordinator gives work to.
 
@@ -194,11 +197,11 @@ class Server(Native):
         self,
         cluster: Optional[ClusterSpec] = None,
         job: Optional[str] = None,
-        index: Optional[int] = None,
+        index: TaskId = None,
         *,
         num_threads: int = 0,
         bind_address: Optional[str] = None,
-        start_timeout: Optional[float] = None,
+        start_timeout: Timeout = None,
         max_message_bytes: int = 0,
     ) -> None:
         """It listens from start() on, at the task's address; with port 0 the system chooses one.
@@ -220,7 +223,7 @@ class Server(Native):
         *,
         num_threads: int = 0,
         bind_address: Optional[str] = None,
-        start_timeout: Optional[float] = None,
+        start_timeout: Timeout = None,
         max_message_bytes: int = 0,
     ) -> Server:
         """A server for trying things out, at 127.0.0.1: a coordinator may have it for any worker or parameter server."""
@@ -252,8 +255,6 @@ class Server(Native):
         self._register(_cdist.dist_server_register_update, name, fn, _UpdateFunction)
 
     def _register(self, native: Callable[..., None], name: str, fn: Any, target: Callable[[Any], object]) -> None:
-        if not callable(fn):
-            raise TypeError(f"fn is a function, not {type(fn).__name__}")
         handle = self._native()
         token = _calls.keep(target(fn))
         try:
@@ -271,7 +272,7 @@ class Server(Native):
         """Where coordinators find it, "grpc://host:port", with the port that the system has chosen."""
         return str(_cdist.dist_server_target(self._native()))
 
-    def join(self, timeout: Optional[float] = None, cancel: Optional[Cancel] = None) -> None:
+    def join(self, timeout: Wait = None, cancel: Optional[Cancel] = None) -> None:
         """Waits for the end of its coordinator, or stop(). It goes on listening until close().
 
         timeout: seconds; None: without limit. DeadlineExceeded: not by then, or no coordinator has come within
@@ -319,7 +320,7 @@ class Server(Native):
 
 
 def _options(
-    num_threads: int, bind_address: Optional[str], start_timeout: Optional[float], max_message_bytes: int
+    num_threads: int, bind_address: Optional[str], start_timeout: Timeout, max_message_bytes: int
 ) -> Any:
     options = _cdist.dist_server_options()
     options.num_threads = num_threads

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
+from ._arguments import Limit, Timeout, Wait, checked, limit, nanoseconds, wait_limit
 from ._exit import finalizing
 from ._input import Input
 from ._inspection import Inspection
 from ._interrupt import Watch
 from ._native import Native
-from ._options import limit, nanoseconds, wait_limit
 from ._outside import Outside
 from ._runs import Run, current, current_replica
 from .batch import Batching
@@ -23,7 +23,17 @@ from .budget import Budget, give_budget, give_executor
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
 from .communication import CommunicationOptions
-from .constants import Numerics, Placement, Reform, Status, StrategyKind, Threads, Transport
+from .constants import (
+    Aggregation,
+    Numerics,
+    Placement,
+    Reform,
+    Status,
+    StrategyKind,
+    Synchronization,
+    Threads,
+    Transport,
+)
 from .cross_device import CrossDevice, HostFunctions
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
@@ -31,12 +41,14 @@ from .network import Network
 from .replica import Replica
 from .serve import Serving, settle_requests
 from .topology import DeviceAssignment
-from .variables import Variable, create
+from .values import Arguments, Keywords
+from .variables import Initial, Variable, create
 
 LogFn = Callable[[int, str], None]
 """log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
 
 
+@checked
 class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
 
@@ -50,11 +62,11 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         self,
         num_replicas: int = 0,
         *,
-        kind: int = StrategyKind.MIRRORED,
+        kind: StrategyKind = StrategyKind.MIRRORED,
         devices: Optional[Sequence[str]] = None,
-        threads: int = Threads.CALLER,
-        placement: int = Placement.FREE,
-        timeout: Optional[float] = None,
+        threads: Threads = Threads.CALLER,
+        placement: Placement = Placement.FREE,
+        timeout: Timeout = None,
         log: Optional[LogFn] = None,
         parameter_device: Optional[str] = None,
         communication: Optional[CommunicationOptions] = None,
@@ -66,10 +78,10 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         stack_size_bytes: int = 0,
         async_bytes: int = 0,
         cluster_resolver: Optional[ClusterResolver] = None,
-        numerics: int = Numerics.ORDERED,
+        numerics: Numerics = Numerics.ORDERED,
         network: Optional[Network] = None,
-        transport: int = Transport.AUTO,
-        reform: int = Reform.EXPLICIT,
+        transport: Transport = Transport.AUTO,
+        reform: Reform = Reform.EXPLICIT,
         replicas_of_workers: Optional[Sequence[int]] = None,
         staging_bytes: int = 0,
         cpus: Optional[Sequence[int]] = None,
@@ -142,8 +154,6 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
             options.async_bytes = async_bytes
         if cluster_resolver is not None:
             options.cluster_resolver = cluster_resolver._handle
-        if not isinstance(network, (Network, type(None))):
-            raise TypeError(f"network is a libdist.Network, not {type(network).__name__}")
         joined = network._hold("Strategy") if network is not None else None
         if joined is not None:
             options.network = joined.handle
@@ -215,7 +225,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         _cdist.dist_strategy_destroy(self._handle)
         self._gone()
 
-    def shutdown(self, timeout: Optional[float] = None) -> None:
+    def shutdown(self, timeout: Wait = None) -> None:
         """Ends the strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way.
 
         timeout: seconds, for the functions to return; None, negative or inf: no limit; 0: not at all. DeadlineExceeded
@@ -274,7 +284,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     # ---- running -------------------------------------------------------------------------------------------
 
     def run(
-        self, fn: Callable[[Replica], Any], *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+        self, fn: Callable[[Replica], Any], *, timeout: Limit = None, cancel: Optional[Cancel] = None
     ) -> list[Any]:
         """Calls `fn(replica)` once on every replica of this worker, at the same time: what each returned, by its id.
 
@@ -285,8 +295,6 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         Each call of fn runs in a copy of the caller's context (contextvars, np.errstate), as with asyncio.to_thread().
         """
         handle = self._native("Strategy.run")
-        if not callable(fn):
-            raise TypeError(f"Strategy.run(): the replica function is not callable: {fn!r}")
         options = _run_options(timeout, cancel)
         run = Run(self, fn)
         abandoned = False
@@ -303,10 +311,10 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     def run_values(
         self,
         fn: Callable[..., Any],
-        args: Any = (),
-        kwargs: Optional[dict[str, Any]] = None,
+        args: Arguments = (),
+        kwargs: Keywords = None,
         *,
-        timeout: Optional[float] = None,
+        timeout: Limit = None,
         cancel: Optional[Cancel] = None,
         enable_dynamic_batch_size: Optional[bool] = None,
         bucketizing_dynamic_shape: bool = False,
@@ -317,8 +325,6 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         timeout and cancel: as in run().
         """
         handle = self._native("Strategy.run_values")
-        if not callable(fn):
-            raise TypeError(f"Strategy.run_values(): the replica function is not callable: {fn!r}")
         options = _run_options(timeout, cancel) or _cdist.dist_run_options()
         run = Run(self, fn)
         abandoned = False
@@ -367,7 +373,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         _cdist.dist_strategy_cancel(self._native("Strategy.cancel"))
 
     def reform(
-        self, *, min_workers: int = 0, window: Optional[float] = None, timeout: Optional[float] = None
+        self, *, min_workers: int = 0, window: Timeout = None, timeout: Timeout = None
     ) -> None:
         """Goes on with the workers that are there: without those that are lost, with those that have come.
 
@@ -420,12 +426,19 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
     # ---- variables, scopes ---------------------------------------------------------------------------------
 
-    def variable(self, initial: Any = None, **options: Any) -> Variable:
+    def variable(
+        self,
+        initial: Initial = None,
+        *,
+        name: Optional[str] = None,
+        aggregation: Aggregation = Aggregation.NONE,
+        synchronization: Synchronization = Synchronization.AUTO,
+    ) -> Variable:
         """A variable whose copies are all equal to `initial`, a tensor or a function that gives one.
 
-        Options: name, aggregation (an Aggregation), synchronization (a Synchronization).
+        aggregation: what an assignment inside replicas does. synchronization: when the copies are brought together.
         """
-        return create(self, initial, options)
+        return create(self, initial, name, aggregation, synchronization)
 
     @contextmanager
     def scope(self) -> Iterator[Strategy]:

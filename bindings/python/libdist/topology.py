@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+from typing import Annotated, Any, Callable, Optional, Sequence
 
 import numpy as np
 
 from . import _cdist
+from ._arguments import Rule, Unfit, checked
 from ._native import Native
 from ._tensors import Array
 from .constants import DeviceOrder
@@ -17,11 +18,24 @@ Coordinates = Sequence[int]
 """A position of the mesh: (x, y, z, core); -1 is the last one in its direction."""
 
 
+def _fit_integers(given: Any) -> Any:
+    try:
+        array = np.asarray(given)
+    except ValueError:  # lists of different lengths
+        raise Unfit(given, _INTEGERS) from None
+    if array.ndim == 0 or array.size and array.dtype.kind not in "iu":
+        raise Unfit(given, _INTEGERS)
+    return array
+
+
+_INTEGERS = "an array of integers"
+Integers = Annotated[Any, Rule(_fit_integers, _INTEGERS)]
+"""An array of integers, or nested lists of them."""
+
+
 def _int32s(numbers: Any, what: str) -> Array:
     """Numbers, or an array of them, as int32; no number is cut."""
     given = np.asarray(numbers)
-    if given.size and given.dtype.kind not in "iu":
-        raise TypeError(f"{what} has to be of integers, not of {given.dtype}")
     limits = np.iinfo(np.int32)
     if given.size and not (limits.min <= given.min() and given.max() <= limits.max):
         raise InvalidArgument(f"{what} has a number that 32 bits do not hold")
@@ -35,6 +49,7 @@ def _array(fill: Callable[[Any], object], shape: tuple[int, ...]) -> Array:
     return np.array([numbers.at(i) for i in range(numbers.size())], np.int32).reshape(shape)
 
 
+@checked
 class Topology(Native):
     """Where devices are: positions (x, y, z, core) of a mesh, each device in a task. Immutable.
 
@@ -44,7 +59,7 @@ class Topology(Native):
 
     _owner: Any = None  # who ends it, where it is borrowed
 
-    def __init__(self, mesh_shape: Sequence[int], device_coordinates: Any) -> None:
+    def __init__(self, mesh_shape: Sequence[int], device_coordinates: Integers) -> None:
         """By hand. device_coordinates: [tasks, devices of a task, 4]. Positions without a device are missing ones."""
         self._handle = 0
         mesh = _int32s(mesh_shape, "mesh_shape").ravel().tolist()
@@ -149,10 +164,11 @@ class Topology(Native):
         return f"<libdist.Topology of {'x'.join(map(str, self.mesh_shape))} positions, {devices} devices>"
 
 
+@checked
 class DeviceAssignment(Native):
     """Which devices of a topology are logical device 0, 1, ... of replica 0, 1, ... Immutable."""
 
-    def __init__(self, topology: Topology, core_assignment: Any) -> None:
+    def __init__(self, topology: Topology, core_assignment: Integers) -> None:
         """By hand. core_assignment: [replicas, logical devices, 4]."""
         self._handle = 0
         given = _int32s(core_assignment, "core_assignment")
@@ -177,7 +193,7 @@ class DeviceAssignment(Native):
         computation_shape: Optional[Sequence[int]] = None,
         computation_stride: Optional[Sequence[int]] = None,
         num_replicas: int = 1,
-        device_order: int = DeviceOrder.AUTO,
+        device_order: DeviceOrder = DeviceOrder.AUTO,
     ) -> DeviceAssignment:
         """Gives each replica a block of computation_shape devices, computation_stride apart; None: 1 everywhere."""
         given = []

@@ -11,11 +11,12 @@ that are divided over logical devices (an array too, wherever one is taken).
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
 from . import _calls, _cdist, _tensors
+from ._arguments import Rule, Unfit, checked
 from ._native import Native
 from ._tensors import Array, TensorLike
 from .constants import DType, ValueKind
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _DISTRIBUTED = (ValueKind.PER_REPLICA, ValueKind.MIRRORED)
 
 
+@checked
 class Value(Native):
     """A value of libdist's: immutable, and kept as long as anybody has it, an array over its memory too.
 
@@ -99,7 +101,7 @@ class Value(Native):
         return Value.composite(strategy, ValueKind.SPARSE, [indices, values, dense_shape])
 
     @staticmethod
-    def composite(strategy: Strategy, kind: int, parts: Sequence[Any]) -> Value:
+    def composite(strategy: Strategy, kind: ValueKind, parts: Sequence[Any]) -> Value:
         """One thing made of several tensors, by kind: INDEXED_SLICES, RAGGED or SPARSE."""
         made = [make_tensor(strategy._native(), part) for part in parts]
         handles = [part._handle for part in made]
@@ -219,6 +221,30 @@ class Value(Native):
 
 
 # ---- From Python, and back ---------------------------------------------------------------------------------
+
+
+def _fit_arguments(given: Any) -> Any:
+    wrong = (str, bytes, Mapping, np.ndarray)
+    if given is None or isinstance(given, Value) or isinstance(given, Iterable) and not isinstance(given, wrong):
+        return given
+    raise Unfit(given, _ARGUMENTS)
+
+
+_ARGUMENTS = "a list or tuple of arguments, such as (x,) for one"
+Arguments = Annotated[Any, Rule(_fit_arguments, _ARGUMENTS)]
+"""Positional arguments of a function: a list or tuple of values."""
+
+
+def _fit_keywords(given: Any) -> Any:
+    of_names = isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
+    if of_names or given is None or isinstance(given, Value):
+        return given
+    raise Unfit(given, _KEYWORDS)
+
+
+_KEYWORDS = "a dict from names to arguments or None"
+Keywords = Annotated[Any, Rule(_fit_keywords, _KEYWORDS)]
+"""Arguments of a function by name."""
 
 
 class Seen:
@@ -370,8 +396,6 @@ def arguments(strategy: int, args: Any, seen: Optional[Seen] = None) -> Optional
     """Positional arguments as a list or tuple of values; None for none."""
     if args is None or isinstance(args, Value):
         return args
-    if isinstance(args, (str, bytes)) or not isinstance(args, Iterable) or isinstance(args, (Mapping, np.ndarray)):
-        raise TypeError(f"args is a list or tuple of arguments, not {type(args).__name__}: (x,) for one")
     return make(strategy, args if isinstance(args, list) else tuple(args), seen)
 
 

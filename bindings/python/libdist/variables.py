@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _calls, _cdist, _tensors, values
+from ._arguments import checked
 from ._native import Native
+from ._tensors import TensorLike
 from ._updates import UpdatePlace, update
-from .constants import Aggregation, Assign, Synchronization
+from .constants import Aggregation, Assign, Scatter, Synchronization
 from .errors import FailedPrecondition
-from .values import Value
+from .values import Arguments, Value
 
 if TYPE_CHECKING:
     from .replica import Replica
@@ -38,6 +40,10 @@ class Drift:
         return f"Drift({fields})"
 
 
+Initial = Union[None, TensorLike, Callable[[], Any]]
+"""A variable's first value: a tensor, or a function that returns one."""
+
+
 class _Initial:
     """The function that gives a variable's first value."""
 
@@ -53,6 +59,7 @@ class _Initial:
             return -self.failures.add(error)
 
 
+@checked
 class Variable(Native):
     """A tensor that outlives runs; Strategy.variable() makes it. It may be an argument of a run."""
 
@@ -142,7 +149,7 @@ class Variable(Native):
         with self._strategy._waiting():
             return values.owned(_cdist.dist_variable_read(strategy, self._native()))
 
-    def assign(self, value: Any, how: int = Assign.SET) -> None:
+    def assign(self, value: Any, how: Assign = Assign.SET) -> None:
         """Assigns to every copy: a tensor to all, a per-replica value to each its own."""
         strategy = self._strategy._native("Variable.assign")
         given = values.make_tensor(strategy, value)
@@ -157,14 +164,14 @@ class Variable(Native):
         """assign() with Assign.SUB."""
         self.assign(value, Assign.SUB)
 
-    def scatter(self, how: int, slices: Any) -> None:
+    def scatter(self, how: Scatter, slices: Any) -> None:
         """Changes rows of every copy: `how` is a Scatter, slices are Value.indexed_slices(), or per-replica ones."""
         strategy = self._strategy._native("Variable.scatter")
         given = values.make(strategy, slices)
         with self._strategy._waiting():
             _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
 
-    def update(self, fn: Callable[..., None], args: Any = None) -> None:
+    def update(self, fn: Callable[..., None], args: Arguments = None) -> None:
         """Calls fn(copy, *args) on every copy, with that replica's components of args, some at the same time."""
         native = (_cdist.dist_update, self._strategy._native("Strategy.update"), self._native())
 
@@ -216,15 +223,11 @@ class Variable(Native):
 _variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()
 
 
-def _native_options(strategy: int, initial: Any, options: dict[str, Any]) -> tuple[Any, Optional[_Initial], int]:
+def _native_options(
+    strategy: int, initial: Any, name: Optional[str], aggregation: int, synchronization: int
+) -> tuple[Any, Optional[_Initial], int]:
     native = _cdist.dist_variable_options()
-    for name, given in options.items():
-        if name in ("aggregation", "synchronization"):
-            setattr(native, name, int(given))
-        elif name == "name":
-            native.name = given
-        else:
-            raise TypeError(f"{name!r} is no option of a variable")
+    native.name, native.aggregation, native.synchronization = name, int(aggregation), int(synchronization)
     if not callable(initial):
         return native, None, 0
     target = _Initial(initial, strategy)
@@ -233,10 +236,10 @@ def _native_options(strategy: int, initial: Any, options: dict[str, Any]) -> tup
     return native, target, token
 
 
-def create(strategy: Strategy, initial: Any, options: dict[str, Any]) -> Variable:
+def create(strategy: Strategy, initial: Any, *options: Any) -> Variable:
     """Strategy.variable()."""
     handle = strategy._native("Strategy.variable")
-    native, target, token = _native_options(handle, initial, options)
+    native, target, token = _native_options(handle, initial, *options)
     tensor = None if target or initial is None else [_tensors.give(initial)]
     try:
         failures = target.failures if target else _calls.Failures()
@@ -247,10 +250,10 @@ def create(strategy: Strategy, initial: Any, options: dict[str, Any]) -> Variabl
     return Variable(strategy, made, "collector")
 
 
-def ask_for(replica: Replica, name: str, initial: Any, options: dict[str, Any]) -> Variable:
+def ask_for(replica: Replica, name: str, initial: Any, *options: Any) -> Variable:
     """Replica.variable()."""
     strategy = replica.strategy
-    native, target, token = _native_options(strategy._handle, initial, options)
+    native, target, token = _native_options(strategy._handle, initial, None, *options)
     tensor = None if target or initial is None else [_tensors.give(initial)]
     try:
         failures = target.failures if target else _calls.Failures()

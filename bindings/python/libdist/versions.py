@@ -7,8 +7,8 @@ import time
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from . import _calls, _cdist
+from ._arguments import Wait, checked, nanoseconds
 from ._native import Native
-from ._options import nanoseconds
 from .errors import DeadlineExceeded, FailedPrecondition
 
 T = TypeVar("T")
@@ -31,6 +31,7 @@ class _Published:
             pass
 
 
+@checked
 class Versions(Native, Generic[T]):
     """A series of something that all replicas read, and that is replaced while they run. Any thread may use it.
 
@@ -43,8 +44,6 @@ class Versions(Native, Generic[T]):
 
     def __init__(self, release: Optional[Callable[[T], Any]] = None) -> None:
         self._handle = 0
-        if release is not None and not callable(release):
-            raise TypeError(f"Versions(): release is not callable: {release!r}")
         self._release = release
         self._handle = _cdist.dist_versions_create(None)
 
@@ -65,7 +64,7 @@ class Versions(Native, Generic[T]):
         """The number of the latest version; 0: there is none."""
         return int(_cdist.dist_versions_latest(self._native("Versions.latest")))
 
-    def wait(self, number: int, timeout: Optional[float] = None) -> None:
+    def wait(self, number: int, timeout: Wait = None) -> None:
         """Waits until all versions before `number` have been released, at most `timeout` seconds.
 
         None, or negative: no limit. DeadlineExceeded says which versions runs still see. Outside the replicas' functions: a run may see such a version.

@@ -6,16 +6,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from . import _cdist
+from ._arguments import Wait, checked, wait_limit
 from ._collectives import Collectives, Issue
 from ._exit import finalizing
 from ._native import Native
-from ._options import wait_limit
 from .errors import FailedPrecondition
 
 if TYPE_CHECKING:
     from .replica import Replica
 
 
+@checked
 class Work(Native):
     """A collective that replica.begin began or replica.plan planned; it keeps its tensors.
 
@@ -50,7 +51,7 @@ class Work(Native):
         """Whether it has ended; raises how it failed. Does a part of it where there is one to do."""
         return bool(_cdist.dist_work_test(self._native("Work.test")))
 
-    def wait(self, timeout: Optional[float] = None) -> Any:
+    def wait(self, timeout: Wait = None) -> Any:
         """Waits until it has completed, and returns the results or raises its error. If the timeout expires first, raises
         DeadlineExceeded, and the work continues."""
         _cdist.dist_work_wait(self._native("Work.wait"), wait_limit(timeout))
@@ -58,7 +59,7 @@ class Work(Native):
         return self._issue.result
 
     @staticmethod
-    def wait_any(works: Sequence[Work], timeout: Optional[float] = None) -> int:
+    def wait_any(works: Sequence[Work], timeout: Wait = None) -> int:
         """Waits until one of the works has ended: its index. If that failed, raises how; test() says which."""
         handles = [work._native("Work.wait_any") for work in works]
         index: int = _cdist.dist_work_wait_any(handles, len(handles), wait_limit(timeout))

@@ -381,9 +381,9 @@ class Ends(unittest.TestCase):
             server.register("m", which)
             with self.assertRaises(AlreadyExists):
                 server.register("m", which)
-            with self.assertRaisesRegex(TypeError, "fn is a function, not int"):
+            with self.assertRaisesRegex(TypeError, "fn is 3, but must be callable"):
                 server.register("n", 3)
-            with self.assertRaisesRegex(TypeError, "fn is a function, not str"):
+            with self.assertRaisesRegex(TypeError, "fn is 'fn', but must be callable"):
                 server.register_update("n", "fn")
             server.start()
             self.assertRegex(server.target, r"^grpc://127\.0\.0\.1:[1-9]")

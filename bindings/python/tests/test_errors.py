@@ -234,7 +234,7 @@ class Errors(unittest.TestCase):
     def test_a_caught_failure_keeps_the_exception(self):
         def step(replica):
             try:
-                replica.all_reduce(ReduceOp.SUM, np.ones(2), axis="x")
+                replica.all_gather(np.ones(2), axis=2)
             except ValueError as error:
                 raise Mine("bad axis") from error
 

@@ -98,11 +98,11 @@ class Objects(unittest.TestCase):
                     self.assertEqual([call(each) for each in (None, math.inf, 1e300, np.float32(60), 60)], [1] * 5)
                     with self.assertRaisesRegex(InvalidArgument, "nan"):
                         call(math.nan)
-                    with self.assertRaisesRegex(TypeError, "number of seconds, not a str"):
+                    with self.assertRaisesRegex(TypeError, "timeout is '3', but must be a positive number of seconds"):
                         call("3")
             for call in (run, submit, item):
                 for bad in (-1, -math.inf):
-                    with self.subTest(call.__name__), self.assertRaisesRegex(InvalidArgument, f"is {bad} s.*None"):
+                    with self.subTest(call.__name__), self.assertRaisesRegex(InvalidArgument, f"timeout is {bad}, but must be .*None"):
                         call(bad)
 
 

@@ -63,7 +63,7 @@ class Preemption(unittest.TestCase):
         stop = libdist.Cancel()
         self.assertEqual(len(handler.run(step, cancel=stop)), 2)
         self.assertIs(handler.save_if_preempted(cancel=stop), PreemptionState.SAVED)
-        with self.assertRaisesRegex(TypeError, "cancel is a libdist.Cancel, not int"):
+        with self.assertRaisesRegex(TypeError, "cancel is 1, but must be a libdist.Cancel or None"):
             handler.save_if_preempted(cancel=1)
         # It ends waits for worker 0, of which there are none here, and runs.
         stop.signal("enough")
@@ -88,7 +88,7 @@ class Preemption(unittest.TestCase):
     def test_what_cannot_be_is_refused(self):
         strategy = Strategy(2)
         variable = strategy.variable(np.zeros(1))
-        with self.assertRaisesRegex(InvalidArgument, "grace is -1"):
+        with self.assertRaisesRegex(InvalidArgument, "grace is -2.5, but must be"):
             PreemptionHandler(strategy, grace=-2.5)
         with self.assertRaisesRegex(InvalidArgument, "no path"):
             PreemptionHandler(strategy, variables=[variable])

@@ -134,7 +134,7 @@ class Rpc(unittest.TestCase):
         server.register("m", method)
         with self.assertRaises(libdist.AlreadyExists):
             server.register("m", method)
-        with self.assertRaisesRegex(TypeError, "fn is a function, not int"):
+        with self.assertRaisesRegex(TypeError, "fn is 3, but must be callable"):
             server.register("n", 3)
         del method
         gc.collect()

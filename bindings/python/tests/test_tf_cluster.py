@@ -335,5 +335,21 @@ class NativeFunctions(libdist.ResolverFunctions):
         return libdist.ClusterSpec(SPEC)
 
 
+class Tasks(unittest.TestCase):
+    def test_what_is_no_task(self):
+        for resolver in (tf.distribute.cluster_resolver.TFConfigClusterResolver(), Minimal()):
+            for wrong in (-(2**31), 2**31):
+                with self.assertRaisesRegex(ValueError, f"task_id is {wrong!r}, but must be the number of a task"):
+                    resolver.task_id = wrong
+
+
+class Minimal(tf.distribute.cluster_resolver.ClusterResolver):
+    def cluster_spec(self):
+        return tf.train.ClusterSpec({})
+
+    def master(self, task_type=None, task_id=None, rpc_layer=None):
+        return ""
+
+
 if __name__ == "__main__":
     unittest.main()

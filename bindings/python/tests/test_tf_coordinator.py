@@ -208,7 +208,7 @@ class Programs(unittest.TestCase):
             self.coordinator.join()
         with self.assertRaises(NotImplementedError):
             self.coordinator.fetch([made])
-        with self.assertRaisesRegex(TypeError, "a function of each worker's"):
+        with self.assertRaisesRegex(TypeError, "dataset_fn is 3, but must be a tf.data.Dataset or callable"):
             self.coordinator.create_per_worker_dataset(3)
         with self.assertRaisesRegex(libdist.DistError, "boom"):
             self.coordinator.create_per_worker_value(tf.function(lambda: assert_equal(1, 2, "boom")))
@@ -277,7 +277,7 @@ class Programs(unittest.TestCase):
         ):
             with self.subTest(text), self.assertRaisesRegex(ValueError, text):
                 tf.distribute.ParameterServerStrategy(resolver(tf.train.ClusterSpec(jobs)))
-        with self.assertRaisesRegex(TypeError, "ClusterResolver, not 3"):
+        with self.assertRaisesRegex(TypeError, "cluster_resolver is 3, but must be a tf.distribute.cluster_resolver.ClusterResolver"):
             tf.distribute.ParameterServerStrategy(3)
         jobs = {"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]}
         spec = tf.train.ClusterSpec(jobs)

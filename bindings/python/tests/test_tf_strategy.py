@@ -331,7 +331,7 @@ class OfAProgram(unittest.TestCase):
         self.assertEqual(strategy.run(replica_id).values, (0, 1, 2))
         self.assertEqual(strategy.reduce("SUM", strategy.run(replica_id), axis=None), 3)
         self.assertIsNone(strategy.cluster_resolver)
-        with self.assertRaisesRegex(TypeError, "StrategyExtended is needed"):
+        with self.assertRaisesRegex(TypeError, r"Strategy\(\): extended is 3, but must be a tf.distribute.StrategyExtended or"):
             tf.distribute.Strategy(3)
 
     def test_clusters_of_several_processes_are_refused(self):
@@ -425,6 +425,13 @@ class Options(unittest.TestCase):
         self.strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
         self.addCleanup(self.strategy.close)
 
+    def test_wrong_options(self):
+        options = tf.distribute.experimental.CommunicationOptions
+        with self.assertRaisesRegex(ValueError, "timeout_seconds is nan, but must be a number of seconds or None"):
+            options(timeout_seconds=float("nan"))
+        with self.assertRaisesRegex(TypeError, "bytes_per_pack is 1.9, but must be an integer"):
+            options(bytes_per_pack=1.9)
+
     def test_options_of_another_type(self):
         strategy, x = self.strategy, self.strategy.run(lambda: tf.identity(1.0))
         context = tf.distribute.get_replica_context
@@ -442,7 +449,7 @@ class Options(unittest.TestCase):
         ):
             with (
                 self.subTest(wanted),
-                self.assertRaisesRegex(TypeError, rf"options must be a tf\.distribute\.{wanted}, not int: 5"),
+                self.assertRaisesRegex(TypeError, rf"options is 5, but must be a tf\.distribute\.{wanted} or None"),
             ):
                 call()
 

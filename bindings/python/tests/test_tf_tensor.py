@@ -277,7 +277,7 @@ class Native(unittest.TestCase):
             self.assertEqual(float(strategy.reduce("SUM", value)), 3)
             self.assertEqual(float(strategy.reduce("mean", value)), 1.5)
             self.assertEqual(strategy.run(lambda replica: float(replica.all_reduce("MAX", np.ones(())))), [1, 1])
-            with self.assertRaisesRegex(ValueError, "'ADD' is no operator: a libdist.ReduceOp, or one of SUM"):
+            with self.assertRaisesRegex(ValueError, "op is 'ADD', but must be a libdist.ReduceOp or one of the names SUM"):
                 strategy.reduce("ADD", value)
             self.assertEqual(repr(strategy), "<libdist.Strategy MIRRORED of 2 replicas>")
         self.assertEqual(repr(strategy), "<libdist.Strategy, closed>")

@@ -58,6 +58,8 @@ class Variables(unittest.TestCase):
             with self.subTest(str(kwargs)), self.assertRaises(ValueError):
                 self.variable(**kwargs)
         v = self.variable([1.0, 2.0])
+        with self.assertRaisesRegex(RuntimeError, r"copy.deepcopy\(\) of a tf.Variable: .* inside a replica function"):
+            self.strategy.run(lambda: copy.deepcopy(v))
         with self.assertRaises(ValueError):
             v.assign([1.0, 2.0, 3.0])
         with self.assertRaises(TypeError):

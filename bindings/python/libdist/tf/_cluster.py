@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import libdist
+from libdist._arguments import checked, unchecked
+from libdist.cluster import TaskId
 
 from ._missing import Refusing
 
@@ -25,12 +27,14 @@ def _text(given: Any, what: str) -> str:
     return given
 
 
+@checked
 class ClusterSpec(Refusing):
     """tf.train.ClusterSpec: jobs by name, each with its tasks' addresses."""
 
     _tf_name = "tf.train.ClusterSpec"
     _native: libdist.ClusterSpec
 
+    @unchecked
     def __init__(self, cluster: Union[ClusterSpec, Mapping[str, Tasks]]) -> None:
         if isinstance(cluster, ClusterSpec):
             self._native = cluster._native
@@ -101,6 +105,7 @@ class ClusterSpec(Refusing):
         return "ClusterSpec({" + ", ".join(f"{job!r}: {jobs[job]!r}" for job in sorted(jobs)) + "})"
 
 
+@checked
 class ClusterResolver(Refusing):
     """A program's own has cluster_spec() and master(); give it to its strategy, as extended._cluster_resolver."""
 
@@ -123,7 +128,7 @@ class ClusterResolver(Refusing):
         return self._task_id
 
     @task_id.setter
-    def task_id(self, task_id: Optional[int]) -> None:
+    def task_id(self, task_id: TaskId) -> None:
         self._task_id = task_id
 
     def cluster_spec(self) -> ClusterSpec:
@@ -131,13 +136,13 @@ class ClusterResolver(Refusing):
         raise NotImplementedError("cluster_spec() is the subclass's")
 
     def master(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, rpc_layer: Optional[str] = None
     ) -> str:
         """The address of a task."""
         raise NotImplementedError("master() is the subclass's")
 
     def num_accelerators(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
         """How many devices of each kind a task has: none but CPUs."""
         return {}
@@ -173,10 +178,10 @@ class _Functions(libdist.ResolverFunctions):
     def environment(self) -> Optional[str]:
         return self._resolver.environment
 
-    def master(self, task_type: Optional[str], task_id: Optional[int], rpc_layer: Optional[str]) -> str:
+    def master(self, task_type: Optional[str], task_id: TaskId, rpc_layer: Optional[str]) -> str:
         return self._resolver.master(task_type, task_id, rpc_layer)
 
-    def num_accelerators(self, task_type: Optional[str], task_id: Optional[int]) -> int:
+    def num_accelerators(self, task_type: Optional[str], task_id: TaskId) -> int:
         return sum(self._resolver.num_accelerators(task_type, task_id).values())
 
 
@@ -189,6 +194,7 @@ def native_of(resolver: Any) -> Optional[libdist.ClusterResolver]:
     return None
 
 
+@checked
 class Resolved(ClusterResolver):
     """A resolver that libdist has. What is set is an option, with which libdist's is made once more."""
 
@@ -229,7 +235,7 @@ class Resolved(ClusterResolver):
         return self._native.task_id
 
     @task_id.setter
-    def task_id(self, task_id: Optional[int]) -> None:
+    def task_id(self, task_id: TaskId) -> None:
         self._set(task_id=task_id)
 
     @property
@@ -251,19 +257,20 @@ class Resolved(ClusterResolver):
         return ClusterSpec._of(self._native.spec())
 
     def master(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, rpc_layer: Optional[str] = None
     ) -> str:
         """The address of a task, or of this process."""
         return self._native.master(task_type, task_id, rpc_layer or None)
 
     def num_accelerators(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
         """How many devices of each kind a task has: those that it was told of."""
         count = self._native.num_accelerators(task_type, task_id)
         return {"GPU": count} if count else {}
 
 
+@checked
 class SimpleClusterResolver(Resolved):
     """Of a tf.train.ClusterSpec that is given."""
 
@@ -274,7 +281,7 @@ class SimpleClusterResolver(Resolved):
         cluster_spec: ClusterSpec,
         master: str = "",
         task_type: Optional[str] = None,
-        task_id: Optional[int] = None,
+        task_id: TaskId = None,
         environment: str = "",
         num_accelerators: Optional[Mapping[str, int]] = None,
         rpc_layer: Optional[str] = None,
@@ -301,7 +308,7 @@ class SimpleClusterResolver(Resolved):
         return libdist.ClusterResolver.simple(self._spec, options)
 
     def num_accelerators(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
         """As it was made with."""
         return dict(self._accelerators or {})
@@ -347,6 +354,7 @@ def _index(given: Any) -> Any:
         return given
 
 
+@checked
 class TFConfigClusterResolver(Resolved):
     """Of the environment variable TF_CONFIG, which is read at each question."""
 
@@ -355,7 +363,7 @@ class TFConfigClusterResolver(Resolved):
     def __init__(
         self,
         task_type: Optional[str] = None,
-        task_id: Optional[int] = None,
+        task_id: TaskId = None,
         rpc_layer: Optional[str] = None,
         environment: Optional[str] = None,
     ) -> None:
@@ -380,6 +388,7 @@ class TFConfigClusterResolver(Resolved):
         self._reader = reader
 
 
+@checked
 class SlurmClusterResolver(Resolved):
     """Of a step of Slurm's; which task this process is, is known at once."""
 
@@ -424,12 +433,13 @@ class SlurmClusterResolver(Resolved):
         return self._native.gpu_ids()
 
     def num_accelerators(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
         """The GPUs of a task."""
         return {"GPU": self._native.num_accelerators(task_type, task_id)}
 
 
+@checked
 class KubernetesClusterResolver(Resolved):
     """Of the names of the pods of a StatefulSet, or an Indexed Job. No API server is asked."""
 
@@ -461,6 +471,7 @@ class KubernetesClusterResolver(Resolved):
         return libdist.ClusterResolver.kubernetes(self._pods, options)
 
 
+@checked
 class UnionResolver(Resolved):
     """Of several resolvers: the spec is that of all together, the rest the first one's."""
 
@@ -485,7 +496,7 @@ class UnionResolver(Resolved):
         return libdist.ClusterResolver.union(self._members, options)
 
     def num_accelerators(
-        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+        self, task_type: Optional[str] = None, task_id: TaskId = None, config_proto: Any = None
     ) -> dict[str, int]:
         """The first one's."""
         return self._first.num_accelerators(task_type, task_id, config_proto)

@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._missing import Refusing
 from ._numbers import convert_to_tensor
@@ -51,6 +52,7 @@ class Composite(Refusing):
         raise NotImplementedError
 
 
+@checked
 class IndexedSlices(Composite):
     """Rows of a larger tensor (tf.IndexedSlices)."""
 
@@ -92,6 +94,7 @@ class IndexedSlices(Composite):
     __repr__ = __str__
 
 
+@checked
 class RaggedTensor(Composite):
     """Rows of different lengths (tf.RaggedTensor); made by from_row_splits(), nested from the inside out."""
 
@@ -208,6 +211,7 @@ class RaggedTensor(Composite):
         return f"<tf.RaggedTensor {self.to_list()}>"
 
 
+@checked
 class SparseTensor(Composite):
     """Single elements of a tensor (tf.SparseTensor)."""
 
@@ -262,6 +266,7 @@ def composite_of(value: libdist.Value) -> Any:
     return kind(*parts)
 
 
+@checked
 def ragged_constant(pylist: Any, dtype: Any = None, ragged_rank: Optional[int] = None) -> RaggedTensor:
     """tf.ragged.constant(): a ragged tensor of nested lists."""
     if ragged_rank is None:
@@ -277,6 +282,7 @@ def _depth(nest: Any) -> int:
     return 1 + max(map(_depth, nest), default=0) if isinstance(nest, (list, tuple)) else 0
 
 
+@checked
 def sparse_to_dense(sp_input: SparseTensor, default_value: Any = 0) -> Any:
     """tf.sparse.to_dense(): the tensor."""
     array = np.full(sp_input.shape, default_value, sp_input.dtype)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 from libdist._runs import current
 
 from ._convert import Crossing, from_native, tensors
@@ -58,6 +59,7 @@ def in_cross_replica_context() -> bool:
     return libdist.in_cross_replica_context()
 
 
+@checked
 def experimental_set_strategy(strategy: Optional[Strategy]) -> None:
     """Makes a strategy this thread's own outside scopes; None: none any more."""
     libdist.set_strategy(None if strategy is None else strategy._native)
@@ -100,6 +102,7 @@ class ReplicaId(int):
         return str(int(self))
 
 
+@checked
 class ReplicaContext(Refusing):
     """What a replica function asks about itself, and its collectives: get_replica_context() gives it."""
 

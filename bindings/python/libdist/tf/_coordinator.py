@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 import libdist
+from libdist._arguments import checked, unchecked
 
 from . import _closures
 from ._closures import Reference
@@ -21,6 +22,7 @@ from ._tensor import Tensor
 from .data import Dataset
 
 
+@checked
 class RemoteValue(Refusing):
     """What a function that was scheduled comes to."""
 
@@ -87,6 +89,7 @@ class PerWorkerDatasetFromDatasetFunction(PerWorkerValues):
         return PerWorkerDistributedIterator(coordinator, name)
 
 
+@checked
 class ClusterCoordinator(Refusing):
     """Has workers run functions, side by side: none waits for another. A strategy has one.
 
@@ -100,12 +103,14 @@ class ClusterCoordinator(Refusing):
 
     _tf_name = "tf.distribute.coordinator.ClusterCoordinator"
 
+    @unchecked
     def __new__(cls, strategy: ParameterServerStrategy) -> Any:
         made = strategy._cluster_coordinator
         if made is None:
             made = strategy._cluster_coordinator = super().__new__(cls)
         return made
 
+    @unchecked
     def __init__(self, strategy: ParameterServerStrategy) -> None:
         if "_strategy" in self.__dict__:
             return
@@ -127,6 +132,7 @@ class ClusterCoordinator(Refusing):
 
     # ---- closures ---------------------------------------------------------------------------------------------------
 
+    @unchecked
     def schedule(
         self, fn: Callable[..., Any], args: Optional[Sequence[Any]] = None, kwargs: Optional[Mapping[str, Any]] = None
     ) -> RemoteValue:
@@ -166,7 +172,7 @@ class ClusterCoordinator(Refusing):
 
     # ---- what each worker has of its own ----------------------------------------------------------------------------
 
-    def create_per_worker_dataset(self, dataset_fn: Any) -> PerWorkerDatasetFromDatasetFunction:
+    def create_per_worker_dataset(self, dataset_fn: Union[Dataset, Callable[[], Any]]) -> PerWorkerDatasetFromDatasetFunction:
         """A dataset of what dataset_fn() gives on each worker, where the program has made the same function.
 
         A dataset in place of a function is of use where the workers are in this process.
@@ -184,8 +190,6 @@ class ClusterCoordinator(Refusing):
         return PerWorkerValues(self, self._make("value", fn, tuple(args), dict(kwargs or {})))
 
     def _make(self, what: str, fn: Any, args: Any, kwargs: Any) -> str:
-        if not callable(fn):
-            raise TypeError(f"a function of each worker's is needed here, not {type(fn).__name__}")
         found = _closures.any_name_of(fn)
         self._makers.append(fn)
         name = self._new_name(what)

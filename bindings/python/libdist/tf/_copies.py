@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._missing import Refusing
 from ._numbers import convert_to_tensor
@@ -94,6 +95,7 @@ class Slice(Tensor):
         return self._assigned(np.subtract, delta)
 
 
+@checked
 class Assignable(Holder, Refusing):
     """assign() and scatter_add() with their kin, over two methods; and what else variables and their copies share."""
 

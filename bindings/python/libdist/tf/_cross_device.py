@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._convert import from_native, tensors
 from ._extended import destination
@@ -24,6 +25,7 @@ def _of_a_program(method: Any, name: str) -> bool:
     return getattr(type(method), name) is not getattr(CrossDeviceOps, name)
 
 
+@checked
 class CrossDeviceOps(Refusing):
     """A program's own subclass has reduce_implementation() and, if it likes, broadcast_implementation()."""
 
@@ -127,6 +129,7 @@ def _one(result: Any) -> Any:
     return np.asarray(result.values[0] if isinstance(result, PerReplica) else result)
 
 
+@checked
 class ReductionToOneDevice(CrossDeviceOps):
     """Reduces on one device."""
 
@@ -151,6 +154,7 @@ class ReductionToOneDevice(CrossDeviceOps):
         return libdist.CrossDevice(kind, reduce_to_device=self.reduce_to_device, accumulate=accumulate if fn else None)
 
 
+@checked
 class NcclAllReduce(CrossDeviceOps):
     """Reduces everywhere; by its name with NCCL, here with the same bits as all others."""
 
@@ -168,6 +172,7 @@ class NcclAllReduce(CrossDeviceOps):
         return libdist.CrossDevice()
 
 
+@checked
 class HierarchicalCopyAllReduce(NcclAllReduce):
     """Reduces everywhere, by its name along a hierarchy of devices."""
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Callable, Optional, Sequence, Union
 
 import libdist
+from libdist._arguments import checked
 
 from ._cluster import native_of
 from ._context import face_of, get_replica_context
@@ -61,6 +62,7 @@ def _first(leaf: Any) -> Any:
     return leaf.values[0] if isinstance(leaf, DistributedValues) else leaf
 
 
+@checked
 class StrategyExtended(Refusing):
     """The second face of a strategy.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 import libdist
+from libdist._arguments import checked
 
 from ._convert import Crossing, from_native
 from ._missing import Refusing
@@ -16,6 +17,7 @@ from ._values import PerReplica
 from .data import Dataset, Optional_
 
 
+@checked
 class DistributedDataset(Refusing):
     """A dataset whose batches are split over replicas: `for batch in dataset` gives per-replica values."""
 
@@ -63,6 +65,7 @@ def _outside() -> None:
         )
 
 
+@checked
 class DistributedIterator(Refusing):
     """One pass over a distributed dataset."""
 

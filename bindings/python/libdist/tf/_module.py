@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, Mapping, Optional
 
+from libdist._arguments import checked
+
 from ._copies import Copy
 from ._missing import Refusing
 from ._variable import Variable
@@ -24,6 +26,7 @@ class Watched(Refusing):
             restorers.append(restorer)
 
 
+@checked
 class Module(Watched):
     """tf.Module: an object whose attributes are variables, other modules, lists, tuples and dicts of them."""
 

@@ -8,6 +8,8 @@ from typing import Any, Optional
 
 import numpy as np
 
+from libdist._arguments import checked
+
 from ._closures import make_function
 from ._composites import Composite
 from ._nest import map_leaves
@@ -83,6 +85,7 @@ def matmul(a: Any, b: Any, name: Any = None) -> Any:
     return _tensor(a) @ _tensor(b)
 
 
+@checked
 def reduce_sum(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
     """The sum, in the tensor's own dtype."""
     tensor = _tensor(input_tensor)
@@ -92,6 +95,7 @@ def reduce_sum(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = F
     return tensor_of(np.asarray(np.sum(array, axis=axis, keepdims=keepdims, dtype=array.dtype)))
 
 
+@checked
 def reduce_mean(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
     """The mean, in the tensor's own dtype."""
     tensor = _tensor(input_tensor)

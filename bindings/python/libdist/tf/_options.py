@@ -7,9 +7,10 @@ import enum
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, Optional, TypeVar, Union
+from typing import Annotated, Any, ClassVar, Optional, Union
 
 import libdist
+from libdist._arguments import checked, seconds
 
 _log = logging.getLogger("libdist.tf")
 
@@ -82,13 +83,19 @@ class CommunicationImplementation(enum.Enum):
     NCCL = "NCCL"
 
 
+Seconds = Annotated[Optional[float], seconds(lambda s: True, "a number of seconds or None")]
+
+
+@checked
 class CommunicationOptions:
     """How collectives are to be done. libdist has one implementation of them."""
+
+    _tf_name = "tf.distribute.experimental.CommunicationOptions"
 
     def __init__(
         self,
         bytes_per_pack: int = 0,
-        timeout_seconds: Optional[float] = None,
+        timeout_seconds: Seconds = None,
         implementation: Union[CommunicationImplementation, str] = CommunicationImplementation.AUTO,
     ) -> None:
         if bytes_per_pack < 0:
@@ -126,42 +133,35 @@ class CommunicationOptions:
         )
 
 
+@checked
 class CollectiveHints(CommunicationOptions):
     """CommunicationOptions by their older name."""
 
-    def __init__(self, bytes_per_pack: int = 0, timeout_seconds: Optional[float] = None) -> None:
+    def __init__(self, bytes_per_pack: int = 0, timeout_seconds: Seconds = None) -> None:
         super().__init__(bytes_per_pack, timeout_seconds)
 
 
-Options = TypeVar("Options")
-
-
-def checked(options: Any, kind: type[Options], name: str) -> Optional[Options]:
-    """Options of the type that is needed, or None; otherwise TypeError."""
-    if options is None or isinstance(options, kind):
-        return options
-    raise TypeError(f"options must be a {name}, not {type(options).__name__}: {options!r}")
-
-
-def communication_options(options: Any) -> CommunicationOptions:
+def communication_options(options: Optional[CommunicationOptions]) -> CommunicationOptions:
     """The given options, or the default ones."""
-    name = "tf.distribute.experimental.CommunicationOptions"
-    return checked(options, CommunicationOptions, name) or CommunicationOptions()
+    return options or CommunicationOptions()
 
 
 def collective_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
     """libdist's options of one collective."""
-    return {} if options is None else communication_options(options)._collective_options()
+    return {} if options is None else options._collective_options()
 
 
 def reduce_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
     """libdist's options of a reduction from outside."""
-    return {} if options is None else {"options": communication_options(options)._communication_options()}
+    return {} if options is None else {"options": options._communication_options()}
 
 
+@checked
 @dataclass(frozen=True)
 class RunOptions:
     """Options of Strategy.run(): here every shape may differ from run to run, so that they have no effect."""
+
+    _tf_name: ClassVar[str] = "tf.distribute.RunOptions"
 
     experimental_enable_dynamic_batch_size: bool = True
     """Accepted."""
@@ -188,8 +188,11 @@ class InputReplicationMode(enum.Enum):
     PER_REPLICA = "PER_REPLICA"
 
 
+@checked
 class InputOptions:
     """How batches are brought to the replicas."""
+
+    _tf_name = "tf.distribute.InputOptions"
 
     def __init__(
         self,
@@ -223,26 +226,25 @@ class InputOptions:
 
 def input_options(options: Optional[InputOptions], of_function: bool = False) -> dict[str, Any]:
     """libdist's options of a dataset."""
-    given = checked(options, InputOptions, "tf.distribute.InputOptions")
-    if given is None:
+    if options is None:
         return {}
-    if of_function and given.experimental_place_dataset_on_device:
-        if given.experimental_replication_mode is not InputReplicationMode.PER_REPLICA:
+    if of_function and options.experimental_place_dataset_on_device:
+        if options.experimental_replication_mode is not InputReplicationMode.PER_REPLICA:
             raise ValueError("experimental_place_dataset_on_device=True needs InputReplicationMode.PER_REPLICA")
-        if given.experimental_fetch_to_device in (None, True):
+        if options.experimental_fetch_to_device in (None, True):
             raise ValueError(
                 "a dataset on its replica's device has nothing to fetch: experimental_place_dataset_on_device=True needs "
                 "experimental_fetch_to_device=False"
             )
-    return given._native()
+    return options._native()
 
 
 def run_options(options: Optional[RunOptions]) -> dict[str, Any]:
     """libdist's options of a run."""
-    given = checked(options, RunOptions, "tf.distribute.RunOptions")
-    return {} if given is None else given._native()
+    return {} if options is None else options._native()
 
 
+@checked
 class InputContext:
     """For which part of the input a function makes a dataset."""
 
@@ -274,6 +276,7 @@ class InputContext:
         )
 
 
+@checked
 class ValueContext:
     """For whom a function makes a value."""
 

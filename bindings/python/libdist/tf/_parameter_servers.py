@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Se
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from . import _closures
 from ._cluster import ClusterResolver, ClusterSpec, native_of
@@ -102,6 +103,7 @@ def _beside(variable: RemoteVariable) -> Iterator[None]:
         _thread.beside = before
 
 
+@checked
 class ParameterServerStrategy(Strategy):
     """Variables on the tasks of job "ps", and functions that run on those of job "worker": ClusterCoordinator.
 
@@ -122,10 +124,6 @@ class ParameterServerStrategy(Strategy):
         if not cluster_resolver:
             raise ValueError("ClusterResolver must be passed.")
         found = native_of(cluster_resolver)
-        if found is None:
-            raise TypeError(
-                f"cluster_resolver is a tf.distribute.cluster_resolver.ClusterResolver, not {cluster_resolver!r}"
-            )
         spec = _check_cluster(cluster_resolver)
         kind = libdist.StrategyKind.PARAMETER_SERVER
         extended = _Extended._of(libdist.Strategy(kind=kind, cluster_resolver=found))

@@ -8,6 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._missing import Refusing
 
@@ -22,6 +23,7 @@ class Partitioner(Refusing):
         raise NotImplementedError("__call__() is the subclass's")
 
 
+@checked
 class FixedShardsPartitioner(Partitioner):
     """num_shards parts, or one for each element of the dimension where that has fewer."""
 
@@ -35,6 +37,7 @@ class FixedShardsPartitioner(Partitioner):
         return libdist.fixed_shards(_sizes(shape), axis, self._num_shards)
 
 
+@checked
 class MinSizePartitioner(Partitioner):
     """As many parts as have at least min_shard_bytes each, but at most max_shards."""
 
@@ -51,6 +54,7 @@ class MinSizePartitioner(Partitioner):
         return libdist.min_size_shards(_sizes(shape), axis, size, self._min_shard_bytes, self._max_shards)
 
 
+@checked
 class MaxSizePartitioner(Partitioner):
     """As few parts as have at most max_shard_bytes each, but at most max_shards."""
 

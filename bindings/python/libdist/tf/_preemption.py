@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Union
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 from libdist._runs import current
 
 from ._checkpoint import RUNS, RUNS_TEXT, held_by, owner_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("libdist.tf")
 
 
+@checked
 class PreemptionCheckpointHandler(Refusing):
     """A job that is about to lose a machine saves a checkpoint first, all workers between the same two runs, and ends.
 
@@ -58,8 +60,6 @@ class PreemptionCheckpointHandler(Refusing):
         checkpoint_dir: of a Checkpoint, where a manager keeps the latest file; of a manager's own it has its directory.
         """
         _outside("PreemptionCheckpointHandler")
-        if termination_config is not None and not isinstance(termination_config, TerminationConfig):
-            raise TypeError(f"termination_config is a TerminationConfig, not {termination_config!r}")
         config = TerminationConfig() if termination_config is None else termination_config
         self._manager = _manager(checkpoint_or_checkpoint_manager, checkpoint_dir)
         self._checkpoint = self._manager.checkpoint
@@ -90,8 +90,6 @@ class PreemptionCheckpointHandler(Refusing):
         """distributed_train_function(*args, **kwargs), which contains a Strategy.run(); before it, where the job is
         preempted, it saves, and where it is over calls exit_fn, or raises libdist.Cancelled.
         """
-        if not callable(distributed_train_function):
-            raise TypeError(f"run(): distributed_train_function is no function: {distributed_train_function!r}")
         self._look("run", (), {})
         result = distributed_train_function(*args, **kwargs)
         self._runs += 1
@@ -252,12 +250,10 @@ def _check_counter(checkpoint: Checkpoint) -> None:
     )
 
 
-def _strategy(resolver: Any, checkpoint: Checkpoint) -> Strategy:
+def _strategy(resolver: Optional[ClusterResolver], checkpoint: Checkpoint) -> Strategy:
     """Whose resolver it is; otherwise that of the scope, or of the variables."""
     if resolver is None:
         return face_of(owner_of(held_by(checkpoint)))
-    if not isinstance(resolver, ClusterResolver):
-        raise TypeError(f"cluster_resolver is a tf.distribute.cluster_resolver.ClusterResolver, not {resolver!r}")
     spec = resolver.cluster_spec()
     if not isinstance(spec, ClusterSpec):
         raise TypeError(f"cluster_spec() gave {spec!r}, which is no tf.train.ClusterSpec")

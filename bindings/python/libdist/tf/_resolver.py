@@ -7,6 +7,7 @@ import math
 from typing import Any, NamedTuple, Optional, Sequence
 
 import libdist
+from libdist._arguments import checked
 
 from ._cluster import ClusterResolver, ClusterSpec
 from .tpu import Topology
@@ -22,6 +23,7 @@ class TPUSystemMetadata(NamedTuple):
     devices: list[str]
 
 
+@checked
 class TPUClusterResolver(ClusterResolver):
     """The virtual devices of this host, as a mesh: a device is a thread, TPU by name alone."""
 

@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._missing import Refusing
 from ._nest import map_leaves
@@ -76,6 +77,7 @@ def _check_layer(rpc_layer: str) -> None:
         raise ValueError("Only GRPC backend is supported at the moment.")
 
 
+@checked
 class Server(Refusing):
     """Offers methods to other processes.
 
@@ -109,6 +111,7 @@ class Server(Refusing):
         self._native.start()
 
 
+@checked
 class Client(Refusing):
     """Calls methods of a server.
 

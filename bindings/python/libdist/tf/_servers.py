@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
 import libdist
+from libdist._arguments import checked
 
 from . import _closures
 from ._cluster import ClusterSpec
@@ -24,6 +25,7 @@ class ServerDef(NamedTuple):
 _started: set[Server] = set()  # as in TensorFlow a server goes on when the program has forgotten it
 
 
+@checked
 class Server(Refusing):
     """A task of a cluster: a parameter server, or a worker, which runs the program's tf.functions.
 

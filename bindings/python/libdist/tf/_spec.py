@@ -8,10 +8,13 @@ from typing import Any, Optional
 
 import numpy as np
 
+from libdist._arguments import checked
+
 from ._composites import Composite
 from ._nest import map_leaves
 
 
+@checked
 class TensorSpec:
     """A shape, with None for sizes that differ, and a dtype."""
 

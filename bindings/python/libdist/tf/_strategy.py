@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Annotated, Any, Callable, Mapping, Optional, Sequence, Union
 
 import libdist
+from libdist._arguments import OWN_CHECK, checked
 
 from . import _input
 from ._cluster import ClusterResolver, Resolved, TFConfigClusterResolver, native_of
@@ -51,6 +52,7 @@ class Scope:
         self._entered.pop().__exit__(*error)
 
 
+@checked
 class Strategy(Refusing):
     """Replicas that run the same function, each on its part of the input, and meet in collectives."""
 
@@ -61,8 +63,6 @@ class Strategy(Refusing):
         """extended: a program's own StrategyExtended; or a strategy of libdist's, which this is a face of."""
         if isinstance(extended, libdist.Strategy):
             extended = StrategyExtended._of(extended)
-        if not isinstance(extended, StrategyExtended):
-            raise TypeError(f"a tf.distribute.StrategyExtended is needed here, not {type(extended).__name__}")
         self._extended = extended
         self._native = extended._native
         faces.setdefault(id(self._native), self)
@@ -93,7 +93,7 @@ class Strategy(Refusing):
     def run(
         self,
         fn: Callable[..., Any],
-        args: Sequence[Any] = (),
+        args: Annotated[Sequence[Any], OWN_CHECK] = (),
         kwargs: Optional[Mapping[str, Any]] = None,
         options: Optional[RunOptions] = None,
     ) -> Any:
@@ -184,6 +184,7 @@ def _logical_devices() -> Optional[list[str]]:
     return [device.name.removeprefix("/device:") for device in config.list_logical_devices()]
 
 
+@checked
 class MirroredStrategy(Strategy):
     """Replicas with a copy of each variable, which are kept equal. A replica is a host thread."""
 
@@ -199,6 +200,7 @@ class MirroredStrategy(Strategy):
         super().__init__(native)
 
 
+@checked
 class MultiWorkerMirroredStrategy(Strategy):
     """As MirroredStrategy, with replicas in all workers of a cluster: each has as many as it may use CPUs.
 
@@ -220,8 +222,6 @@ class MultiWorkerMirroredStrategy(Strategy):
         """
         resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
         found = native_of(resolver)
-        if found is None:
-            raise TypeError(f"cluster_resolver is a tf.distribute.cluster_resolver.ClusterResolver, not {resolver!r}")
         options = checked_options(communication_options)
         native = libdist.Strategy(
             kind=libdist.StrategyKind.MULTI_WORKER_MIRRORED,
@@ -241,6 +241,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         )
 
 
+@checked
 class MultiWorkerMirroredStrategyV1(MultiWorkerMirroredStrategy):
     """tf.distribute.experimental.MultiWorkerMirroredStrategy: the older arguments."""
 
@@ -255,6 +256,7 @@ class MultiWorkerMirroredStrategyV1(MultiWorkerMirroredStrategy):
         super().__init__(cluster_resolver, CommunicationOptions(implementation=communication), network=network)
 
 
+@checked
 class OneDeviceStrategy(Strategy):
     """One replica, on the device of that name."""
 
@@ -262,6 +264,7 @@ class OneDeviceStrategy(Strategy):
         super().__init__(libdist.Strategy(1, kind=libdist.StrategyKind.ONE_DEVICE, devices=[device]))
 
 
+@checked
 class CentralStorageStrategy(Strategy):
     """Replicas that share one copy of each variable, on the parameter device."""
 

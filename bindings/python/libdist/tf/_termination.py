@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import signal
 import threading
 import weakref
 from types import FrameType
-from typing import Any, Callable, Optional
+from typing import Annotated, Any, Callable, Optional
 
 import libdist
+from libdist._arguments import checked, seconds
 
 _log = logging.getLogger("libdist.tf")
 
 EVERY_SECONDS = 1.0
 """How often a termination_watcher_fn is asked, as in TensorFlow."""
 
-_MOST_SECONDS = 9e9  # which are 64 bits of nanoseconds
+_GRACE = "a number of seconds from 0 to 9e9 or None"  # 9e9 are 64 bits of nanoseconds
+Grace = Annotated[Optional[float], seconds(lambda s: 0 <= s <= 9e9, _GRACE)]
 
 
+@checked
 class TerminationConfig:
     """How a PreemptionCheckpointHandler learns of a preemption, how it saves, and how the program ends.
 
@@ -32,7 +34,7 @@ class TerminationConfig:
         self,
         termination_watcher_fn: Optional[Callable[[], Any]] = None,
         exit_fn: Optional[Callable[[], Any]] = None,
-        grace_period: Optional[float] = None,
+        grace_period: Grace = None,
         save_fn: Optional[Callable[..., Any]] = None,
     ) -> None:
         """termination_watcher_fn: asked each second, on a thread of its own, whether a notice has come; None: SIGTERM.
@@ -41,32 +43,14 @@ class TerminationConfig:
         seconds from the notice to the last save, so less than the machine has by what a save takes and three runs.
         save_fn: saves, with the arguments of save_checkpoint_if_preempted().
         """
-        given = {"termination_watcher_fn": termination_watcher_fn, "exit_fn": exit_fn, "save_fn": save_fn}
-        for name, fn in given.items():
-            if fn is not None and not callable(fn):
-                raise TypeError(f"TerminationConfig: {name} is a function, not {fn!r}")
         self.termination_watcher_fn = termination_watcher_fn
         """Whether a notice has come."""
         self.exit_fn = exit_fn
         """Ends the program."""
-        self.grace_period = _seconds(grace_period)
+        self.grace_period = grace_period
         """Seconds; None: it saves and ends."""
         self.save_fn = save_fn
         """Saves."""
-
-
-def _seconds(grace_period: Any) -> Optional[float]:
-    if grace_period is None:
-        return None
-    try:
-        seconds = math.nan if isinstance(grace_period, (str, bytes)) else float(grace_period)
-    except (TypeError, ValueError):
-        raise TypeError(f"TerminationConfig: grace_period is a number of seconds, not {grace_period!r}") from None
-    if not 0 <= seconds <= _MOST_SECONDS:
-        raise libdist.InvalidArgument(
-            f"TerminationConfig: grace_period is {grace_period!r}; use a number of seconds from 0, or None"
-        )
-    return seconds
 
 
 class Notice:

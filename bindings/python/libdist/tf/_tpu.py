@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 import libdist
+from libdist._arguments import checked, unchecked
 
 from ._cluster import ClusterResolver, native_of
 from ._convert import from_native, tensors
@@ -26,9 +27,11 @@ def _divided(strategy: libdist.Strategy, nest: Any) -> Any:
     return packed(nest, leaf)
 
 
+@checked
 class MeshStrategy(Strategy):
     """What both forms of TPUStrategy have in common."""
 
+    @unchecked
     def __init__(
         self,
         cluster_resolver: Optional[ClusterResolver],
@@ -82,9 +85,11 @@ class MeshStrategy(Strategy):
         return replica
 
 
+@checked
 class TPUStrategyV1(MeshStrategy):
     """tf.distribute.experimental.TPUStrategy, the older form."""
 
+    @unchecked
     def __init__(
         self,
         tpu_cluster_resolver: Optional[ClusterResolver] = None,
@@ -93,9 +98,11 @@ class TPUStrategyV1(MeshStrategy):
         super().__init__(tpu_cluster_resolver, device_assignment, False)
 
 
+@checked
 class TPUStrategy(MeshStrategy):
     """Replicas that are made of logical devices, as many as the device assignment says."""
 
+    @unchecked
     def __init__(
         self,
         tpu_cluster_resolver: Optional[ClusterResolver] = None,
@@ -105,6 +112,7 @@ class TPUStrategy(MeshStrategy):
         """Without an assignment each device of the resolver is a replica; without a resolver each CPU is one."""
         super().__init__(tpu_cluster_resolver, experimental_device_assignment, experimental_spmd_xla_partitioning)
 
+    @unchecked
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
         """Splits a tensor, or each of a nest, over the replica's logical devices.
 

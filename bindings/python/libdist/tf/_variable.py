@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 import numpy as np
 
 import libdist
+from libdist._arguments import checked, unchecked
 
 from ._composites import IndexedSlices
 from ._context import face_of
@@ -34,6 +35,7 @@ class _VariableType(RefusingType):
         return type.__instancecheck__(cls, thing) or isinstance(thing, (Copy, RemoteVariable))
 
 
+@checked
 class Variable(Assignable, metaclass=_VariableType):
     """Made inside a strategy's scope it is that strategy's; inside replicas all of them make it together."""
 
@@ -55,6 +57,7 @@ class Variable(Assignable, metaclass=_VariableType):
         made: Callable[..., Any] = lambda _, wanted: _made(cls, wanted, args, kwargs)  # noqa: E731
         return replica.merge_call(made, (_wanted(*args, **kwargs),))
 
+    @unchecked
     def __init__(
         self,
         initial_value: Any = None,
@@ -125,6 +128,10 @@ class Variable(Assignable, metaclass=_VariableType):
 
     def __deepcopy__(self, memo: Any) -> Variable:
         """A variable of its own under the same strategy, with the same copies. Outside of replicas."""
+        if libdist.get_replica() is not None and libdist.has_strategy():
+            raise libdist.FailedPrecondition(
+                "copy.deepcopy() of a tf.Variable: this thread is inside a replica function. Copy variables outside runs."
+            )
         twin: Variable = object.__new__(Variable)
         native = self._native
         options = {

@@ -7,6 +7,7 @@ import threading
 from typing import Any, NamedTuple, Optional, Sequence
 
 import libdist
+from libdist._arguments import checked
 
 from ._cluster import ClusterResolver, ClusterSpec
 from ._missing import Namespace, missing
@@ -45,6 +46,7 @@ _lock = threading.Lock()
 _configured: Optional[list[LogicalDeviceConfiguration]] = None
 
 
+@checked
 def experimental_connect_to_cluster(
     cluster_spec_or_resolver: Any,
     job_name: str = "localhost",
@@ -64,6 +66,7 @@ def experimental_connect_to_cluster(
         raise ValueError("a strategy is of one process in this version: a cluster of several cannot be connected to")
 
 
+@checked
 def list_logical_devices(device_type: Optional[str] = None) -> list[LogicalDevice]:
     """The devices of set_logical_device_configuration(); otherwise one for each CPU that this process may use."""
     configured = configured_devices()
@@ -72,6 +75,7 @@ def list_logical_devices(device_type: Optional[str] = None) -> list[LogicalDevic
     return found if device_type in (None, "CPU") else []
 
 
+@checked
 def list_physical_devices(device_type: Optional[str] = None) -> list[PhysicalDevice]:
     """The host's CPUs, which are one device, as in TensorFlow."""
     return [_CPU] if device_type in (None, "CPU") else []
@@ -123,6 +127,7 @@ def _check(device: Any) -> None:
         raise ValueError(f"Unrecognized device: {device!r}. tf.config.list_physical_devices() lists the devices")
 
 
+@checked
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Nothing: functions are always run as they are."""
 

@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._composites import Composite, RaggedTensor, SparseTensor
 from ._convert import tensors
@@ -40,6 +41,7 @@ class AutoShardPolicy(enum.Enum):
     HINT = 3
 
 
+@checked
 class DistributeOptions:
     """tf.data.experimental.DistributeOptions."""
 
@@ -48,6 +50,7 @@ class DistributeOptions:
         """What of the dataset goes to which worker."""
 
 
+@checked
 class Options:
     """tf.data.Options: of these, experimental_distribute."""
 
@@ -56,6 +59,7 @@ class Options:
         """How the dataset is distributed."""
 
 
+@checked
 class Optional_:
     """tf.experimental.Optional: an element, or that there is none."""
 
@@ -131,6 +135,7 @@ def _arguments(element: Any) -> tuple[Any, ...]:
     return element if isinstance(element, tuple) else (element,)
 
 
+@checked
 class Dataset(Refusing):
     """A recipe for elements, made of other recipes."""
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._missing import Refusing, missing
 from ._numbers import convert_to_tensor
@@ -24,6 +25,7 @@ def _snake(name: str) -> str:
     return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name).lstrip("_")
 
 
+@checked
 class Metric(Refusing):
     """A program's own metric: add_weight() in its __init__, update_state() and result().
 
@@ -223,6 +225,7 @@ class _Native(Metric):
                 variable.assign(0.0)
 
 
+@checked
 class Sum(_Native):
     """The sum of weight * value."""
 
@@ -235,12 +238,14 @@ class Sum(_Native):
     __call__ = update_state
 
 
+@checked
 class Mean(Sum):
     """The sum of weight * value, divided by the sum of the weights."""
 
     _kind = libdist.MetricKind.MEAN
 
 
+@checked
 class Accuracy(_Native):
     """How often predictions and labels are equal."""
 
@@ -253,5 +258,6 @@ class Accuracy(_Native):
     __call__ = update_state
 
 
+@checked
 class SparseCategoricalAccuracy(Accuracy):
     """How often the class with the highest score is the label: y_pred has a score for each class."""

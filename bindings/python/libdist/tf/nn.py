@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import libdist
+from libdist._arguments import checked
 
 from ._missing import missing
 from ._numbers import convert_to_tensor
@@ -14,6 +15,7 @@ from ._tensor import plain, tensor_of
 __getattr__ = missing("tf.nn")
 
 
+@checked
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Optional[int] = None
 ) -> Any:
@@ -29,6 +31,7 @@ def compute_average_loss(
     return tensor_of(libdist.average_loss(libdist.get_replica(), loss, weight, global_batch_size or 0))
 
 
+@checked
 def scale_regularization_loss(regularization_loss: Any) -> Any:
     """A replica's share of a loss that every replica has whole; RuntimeError in cross-replica context."""
     loss = plain(convert_to_tensor(regularization_loss))

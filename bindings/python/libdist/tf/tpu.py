@@ -10,6 +10,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 import libdist
+from libdist._arguments import checked, unchecked
 
 from ._missing import Namespace, missing
 from ._topology_proto import parsed, serialized
@@ -26,6 +27,7 @@ class DeviceOrderMode(enum.IntEnum):
 _NATIVE_ORDER = {int(one): libdist.DeviceOrder[one.name] for one in DeviceOrderMode}
 
 
+@checked
 class Topology:
     """Where devices are: positions (x, y, z, core) of a mesh, each device in a task."""
 
@@ -100,15 +102,18 @@ class Topology:
         return self._native.host_name_at(device_coordinates, job)
 
 
+@checked
 class DeviceAssignment:
     """Which devices of a topology are the logical devices of each replica."""
 
+    @unchecked
     def __init__(self, topology: Topology, core_assignment: Any) -> None:
         """core_assignment: [replicas, logical devices, 4]."""
         self._topology = _checked(topology)
         self._native = libdist.DeviceAssignment(topology._native, core_assignment)
 
     @staticmethod
+    @unchecked
     def build(
         topology: Union[Topology, bytes],
         computation_shape: Optional[Sequence[int]] = None,
@@ -186,6 +191,7 @@ def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
     """Nothing: a strategy's threads end with it."""
 
 
+@checked
 @dataclass(frozen=True)
 class XLAOptions:
     """tf.tpu.XLAOptions: accepted, without effect, as nothing is compiled."""

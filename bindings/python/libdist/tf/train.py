@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional, Union, cast
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 
 from ._checkpoint import Status, load, save
 from ._cluster import ClusterSpec
@@ -23,9 +24,10 @@ from ._variable import Variable
 __getattr__ = missing("tf.train")
 
 _FIRST = VariableAggregation.ONLY_FIRST_REPLICA
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, os.PathLike[str]]
 
 
+@checked
 @dataclass
 class CheckpointOptions:
     """Accepted, without effect: a file is written whole before save() returns."""
@@ -38,6 +40,7 @@ class CheckpointOptions:
     experimental_sharding_callback: Any = None
 
 
+@checked
 class Checkpoint(Watched):
     """Variables, and modules, metrics, lists, tuples and dicts that hold them, under the names of attributes.
 
@@ -127,18 +130,21 @@ def _list(directory: str, paths: list[str]) -> None:
     os.replace(path + ".tmp", path)
 
 
+@checked
 def latest_checkpoint(checkpoint_dir: Path, latest_filename: Optional[str] = None) -> Optional[str]:
     """The path of what save() wrote last in a folder; None where there is none."""
     paths = [path for path in _listed(os.fspath(checkpoint_dir)) if os.path.exists(path)]
     return paths[-1] if paths else None
 
 
+@checked
 def list_variables(ckpt_dir_or_file: Path) -> list[tuple[str, list[int]]]:
     """(name, shape) of each tensor of a file, or of the latest of a folder."""
     with _open(ckpt_dir_or_file) as file:
         return [(name, list(file.spec(name)[1])) for name in sorted(file.names())]
 
 
+@checked
 def load_variable(ckpt_dir_or_file: Path, name: str) -> Any:
     """A tensor of a file, or of the latest of a folder."""
     with _open(ckpt_dir_or_file) as file:
@@ -155,6 +161,7 @@ def _open(path: Path) -> libdist.Checkpoint:
     return libdist.Checkpoint(libdist.get_strategy(), path)
 
 
+@checked
 class CheckpointManager(Refusing):
     """Keeps the latest files of a checkpoint in a folder, and removes older ones."""
 
