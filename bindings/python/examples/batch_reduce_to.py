@@ -17,10 +17,10 @@ def merge(strategy, value, variable):
     """Runs once for all replicas, with the values of all of them."""
     (reduced,) = strategy.batch_reduce_to(ReduceOp.SUM, [(value, variable)])
 
-    def assign(copy, value):
-        copy[...] = value
+    def assign(place, value):
+        place.copy[...] = value
 
-    strategy.update(variable, assign, (reduced,))
+    strategy.update(variable, assign, (reduced,), parallel=True)
 
 
 def step(replica, variable):

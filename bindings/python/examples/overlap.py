@@ -18,7 +18,7 @@ def train(replica):
             for layer in reversed(range(len(SIZES))):  # the last layer first, as in backpropagation
                 gradients[layer][:] = (replica.id + 1) * (layer + 1) + step
                 plan.ready(layer)
-            plan.wait(timeout=60)
+            plan.result(timeout=60)
             for parameter, gradient in zip(parameters, gradients):
                 parameter -= np.float32(0.5) * gradient
     return [float(parameter[0]) for parameter in parameters]

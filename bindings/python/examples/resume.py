@@ -34,7 +34,7 @@ def first_half(path):
             for _ in range(3):
                 strategy.run_values(add, (next(batches), total))
             position = batches.position
-        libdist.save_checkpoint(strategy, path, [total], position=position, metadata={"run": "first"})
+        strategy.save_checkpoint(path, [total], position=position, metadata={"run": "first"})
         print(f"saved after {position.batches} batches: {total.read():.0f}")
 
 
@@ -42,8 +42,8 @@ def second_half(path):
     """Processes the remaining batches on four replicas."""
     with Strategy(4) as strategy:
         total, dataset = make(strategy)
-        position = libdist.load_checkpoint(strategy, path, [total], position=True)
-        with libdist.Checkpoint(strategy, path) as file:
+        position = strategy.load_checkpoint(path, [total], position=True)
+        with strategy.open_checkpoint(path) as file:
             print(f"the {file.metadata['run']} run left {file['total']:.0f} at row {position.elements}")
         for rows in dataset.iterate_from(position):
             strategy.run_values(add, (rows, total))

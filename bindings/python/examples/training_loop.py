@@ -32,7 +32,7 @@ def train_step(replica, points, labels, weights, accuracy):
 
     # The variable's aggregation is SUM: libdist adds the changes of all replicas and applies the sum to every copy.
     replica.assign(weights, np.array(step, np.float32), Assign.SUB)
-    accuracy.update(replica, (z > 0).astype(np.int32), labels)
+    replica.update_metric(accuracy, (z > 0).astype(np.int32), labels)
     return libdist.average_loss(replica, missing * missing, global_batch_size=GLOBAL_BATCH)
 
 
@@ -52,7 +52,7 @@ def main(replicas):
     with Strategy(replicas) as strategy:
         with strategy.scope():
             weights = strategy.variable(np.zeros(3, np.float32), name="weights", aggregation=Aggregation.SUM)
-            accuracy = Metric(strategy, MetricKind.ACCURACY, "accuracy")
+            accuracy = strategy.metric(MetricKind.ACCURACY, "accuracy")
         dataset = make_dataset(strategy)
         for epoch in range(1, EPOCHS + 1):
             total_loss, steps = 0.0, 0

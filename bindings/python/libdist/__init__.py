@@ -22,7 +22,7 @@ from ._updates import UpdatePlace
 from .batch import Batch, Batcher, Item
 from .budget import Budget
 from .cancel import Cancel
-from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from .checkpoint import Checkpoint
 from .cluster import ClusterSpec
 from .cluster_resolver import (
     ClusterResolver,
@@ -76,7 +76,7 @@ from .constants import (
     ValueKind,
 )
 from .context import get_replica, get_strategy, has_strategy, in_cross_replica_context, set_strategy
-from .coordinator import Coordinator, CoordinatorStats, VariablePart, VariableSpec
+from .coordinator import Coordinator, CoordinatorOptions, CoordinatorStats, VariablePart, VariableSpec
 from .cross_device import CrossDevice, HostFunctions
 from .dataset import Dataset, DatasetIterator, InputContext, Position
 from .errors import (
@@ -159,6 +159,7 @@ __all__ = [
     "Collectives",
     "CommunicationOptions",
     "Coordinator",
+    "CoordinatorOptions",
     "CoordinatorStats",
     "CrossDevice",
     "CrossDeviceKind",
@@ -273,7 +274,6 @@ __all__ = [
     "in_cross_replica_context",
     "input_mode_from_name",
     "input_mode_name",
-    "load_checkpoint",
     "max_size_shards",
     "min_size_shards",
     "numpy_dtype",
@@ -283,7 +283,6 @@ __all__ = [
     "reduce_op_name",
     "reshard_bytes",
     "rows_of_part",
-    "save_checkpoint",
     "scale_regularization_loss",
     "set_strategy",
     "shard_policy_from_name",

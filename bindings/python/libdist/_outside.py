@@ -6,13 +6,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Callable, Optional, Sequence, Union
 
-from . import _calls, _cdist, values
+from . import _calls, _cdist, _tensors, values
 from ._arguments import Rule, Unfit, checked
 from ._interrupt import Watch
-from ._tensors import is_tensor
+from ._tensors import TensorLike, is_tensor
 from ._updates import UpdateFn, update
 from .communication import CommunicationOptions
-from .constants import StrategyKind
+from .constants import StrategyKind, ValueKind
 from .names import OpName, op_number
 from .values import Arguments, Keywords, Value
 from .variables import Variable
@@ -278,9 +278,46 @@ class Outside:
         result = values.owned(_cdist.dist_strategy_local_results(handle, given._handle))
         return tuple(result)
 
+    def value(self, thing: Any) -> Value:
+        """Whatever is given, as a value; the memory of an array, a buffer or something with __dlpack__ is shared."""
+        return values.make(self._native("Strategy.value"), thing)
+
+    def tensor(self, tensor: TensorLike) -> Value:
+        """A copy of a tensor, row-major."""
+        return Value(_cdist.dist_value_create_tensor(self._native("Strategy.tensor"), [_tensors.give(tensor)]))
+
     def per_replica(self, items: Sequence[Any]) -> Value:
-        """A value of one thing for each replica: Value.per_replica()."""
-        return Value.per_replica(self._self(), items)
+        """One thing for each replica: wherever a replica receives it, it finds its own."""
+        return self._of_items(_cdist.dist_value_create_per_replica, self._native("Strategy.per_replica"), items)
+
+    def mirrored(self, items: Sequence[Any]) -> Value:
+        """As per_replica(), for things that the caller knows to be equal."""
+        return self._of_items(_cdist.dist_value_create_mirrored, self._native("Strategy.mirrored"), items)
+
+    def indexed_slices(self, values: Any, indices: Any, dense_shape: Any = None) -> Value:
+        """Rows of a larger tensor: values [k, ...], indices [k], dense shape or None."""
+        return self.composite(ValueKind.INDEXED_SLICES, [values, indices, dense_shape])
+
+    def ragged(self, values: Any, *row_splits: Any) -> Value:
+        """Rows of different lengths: values [k, ...], row splits from the outside in."""
+        return self.composite(ValueKind.RAGGED, [values, *row_splits])
+
+    def sparse(self, indices: Any, values: Any, dense_shape: Any) -> Value:
+        """Single elements of a tensor: indices [k, d], values [k], dense shape [d]."""
+        return self.composite(ValueKind.SPARSE, [indices, values, dense_shape])
+
+    def composite(self, kind: ValueKind, parts: Sequence[Any]) -> Value:
+        """One thing made of several tensors, by kind: INDEXED_SLICES, RAGGED or SPARSE."""
+        handle = self._native("Strategy.composite")
+        made = [values.make_tensor(handle, part) for part in parts]
+        handles = [part._handle for part in made]
+        return Value(_cdist.dist_value_create_composite(handle, int(kind), handles, len(handles)))
+
+    @staticmethod
+    def _of_items(native: Callable[..., int], handle: int, items: Sequence[Any]) -> Value:
+        made = [values.make(handle, item) for item in items]
+        handles = [item._handle for item in made]
+        return Value(native(handle, handles, len(handles)))
 
     def values_from_function(self, fn: Callable[[ValueContext], Any]) -> Any:
         """A value of what fn(context) makes for each replica, one after another."""
@@ -295,12 +332,7 @@ class Outside:
 
     # ---- variables -----------------------------------------------------------------------------------------
 
-    def update(self, variable: Variable, fn: Callable[..., None], args: Arguments = None) -> None:
-        """Calls fn(copy, *args) on every copy of a variable, some at the same time: Variable.update()."""
-        self._native("Strategy.update")
-        variable.update(fn, args)
-
-    def update_values(
+    def update(
         self,
         variable: Variable,
         fn: UpdateFn,
@@ -308,19 +340,20 @@ class Outside:
         kwargs: Keywords = None,
         *,
         group: bool = True,
+        parallel: bool = False,
     ) -> Any:
-        """Calls fn(place, *args, **kwargs) for one copy after another, and merges what it returns.
+        """Calls fn(place, *args, **kwargs) for each copy of a variable, and merges what the calls return.
 
-        place.copy is the copy, to be changed in place. group=False: each leaf of the result is a tuple of what the
-        calls gave.
+        place.copy is the copy, to be changed in place. group=False: each leaf of the result is a tuple with one item for
+        each call. parallel=True: some calls run at the same time, and their results are dropped.
         """
-        native = (_cdist.dist_update, self._native("Strategy.update_values"), variable._native())
-        return update(self._self(), variable, native, fn, args, kwargs, group)
+        native = (_cdist.dist_update, self._native("Strategy.update"), variable._native())
+        return update(self._self(), variable, native, fn, args, kwargs, group, parallel=parallel)
 
     def update_non_slot(
         self, fn: UpdateFn, args: Arguments = (), kwargs: Keywords = None, *, group: bool = True
     ) -> Any:
-        """As update_values(), of what is no variable: once for each device that variables are on."""
+        """As update(), of what is no variable: once for each device that variables are on."""
         native = (_cdist.dist_update_non_slot, self._native("Strategy.update_non_slot"))
         return update(self._self(), None, native, fn, args, kwargs, group)
 

@@ -36,8 +36,7 @@ def _mapping(verify: bool) -> Any:
     return options
 
 
-@checked
-def save_checkpoint(
+def save(
     strategy: Strategy,
     path: Path,
     variables: Variables,
@@ -51,7 +50,7 @@ def save_checkpoint(
     position: where the input is. metadata: texts of the program's, each under a key. sharded: `path` becomes an index, and
     each worker writes the shard of its part of the variables.
     """
-    handle = strategy._native("save_checkpoint")
+    handle = strategy._native("Strategy.save_checkpoint")
     options, given = _native_options(variables)
     native = None
     if position is not None:
@@ -65,10 +64,9 @@ def save_checkpoint(
         _cdist.dist_checkpoint_save(handle, os.fspath(path), given, len(given), options)
 
 
-@checked
-def load_checkpoint(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
+def load(strategy: Strategy, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
     """Gives variables the values that a file has for them; with position=True also where the input was."""
-    handle = strategy._native("load_checkpoint")
+    handle = strategy._native("Strategy.load_checkpoint")
     options, given = _native_options(variables)
     native = native_position(None) if position else None
     if native is not None:
@@ -80,14 +78,14 @@ def load_checkpoint(strategy: Strategy, path: Path, variables: Variables, *, pos
 
 @checked
 class Checkpoint(Native):
-    """A safetensors file, or the index of several, open for reading: its tensors by name.
+    """A safetensors file, or the index of several, that Strategy.open_checkpoint() has opened: its tensors by name.
 
     `in`, len() and iteration are over the names.
     """
 
     def __init__(self, strategy: Strategy, path: Path) -> None:
         self._handle = 0
-        self._handle = _cdist.dist_checkpoint_open(strategy._native("Checkpoint"), os.fspath(path))
+        self._handle = _cdist.dist_checkpoint_open(strategy._native("Strategy.open_checkpoint"), os.fspath(path))
 
     def __len__(self) -> int:
         return int(_cdist.dist_checkpoint_size(self._native()))

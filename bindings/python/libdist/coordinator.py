@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypedDict
 
 from . import _calls, _cdist, _tensors, values
 from ._arguments import Timeout, Wait, checked, nanoseconds, wait_limit
@@ -26,10 +26,29 @@ from .rpc import RemoteValue
 from .server import Reader, arguments_of, slices_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .strategy import Strategy
 
 PartitionFn = Callable[[tuple[int, ...], Any], Sequence[int]]
 """partitioner(shape, dtype): into how many parts each dimension is divided, the first at least 1 and all others 1."""
+
+
+class CoordinatorOptions(TypedDict, total=False):
+    """Options of a coordinator."""
+
+    max_queued: int
+    """Closures that have not ended, beyond which schedule() waits; 0: 262,144."""
+    closures_per_worker: int
+    """Closures that a worker has at a time; 0: 1."""
+    max_losses: int
+    """How often one closure may be lost with its worker; 0: 16."""
+    timeout: Timeout
+    """Seconds, of calls that have none of their own; None: the strategy's; negative or inf: no limit."""
+    max_message_bytes: int
+    """Size of one message; 0: 1 GiB."""
+    partitioner: Optional[PartitionFn]
+    """Divides variables that are created without `partitions`; None: they stay whole."""
 
 
 class VariableSpec(NamedTuple):
@@ -121,10 +140,10 @@ _creating = threading.Lock()
 
 @checked
 class Coordinator(Native, Reader):
-    """Keeps variables on parameter servers, and has workers run closures: side by side, none waits for another.
+    """Keeps variables on parameter servers, and has workers run closures side by side; Strategy.coordinator() makes it.
 
     strategy = libdist.Strategy(kind=StrategyKind.PARAMETER_SERVER)   # TF_CONFIG says which servers there are
-    with libdist.Coordinator(strategy) as coordinator:
+    with strategy.coordinator() as coordinator:
         coordinator.create_variable("w", np.zeros(10))
         for batch in batches:
             coordinator.schedule("train", batch)
@@ -132,36 +151,20 @@ class Coordinator(Native, Reader):
         print(coordinator.read("w"))
     """
 
-    def __init__(
-        self,
-        strategy: Strategy,
-        *,
-        max_queued: int = 0,
-        closures_per_worker: int = 0,
-        max_losses: int = 0,
-        timeout: Timeout = None,
-        max_message_bytes: int = 0,
-        partitioner: Optional[PartitionFn] = None,
-    ) -> None:
-        """Waits for nobody. A strategy has one: where there is one already, it is that one, and options are not read.
-
-        max_queued: closures that have no end, beyond which schedule() waits; 0: 262,144. closures_per_worker: that a
-        worker has at a time; 0: 1. max_losses: how often one closure may be lost with its worker; 0: 16. timeout: seconds, of
-        calls that have none of their own; None: the strategy's; negative: no limit. max_message_bytes: of one message;
-        0: 1 GiB. partitioner: of variables that do not say into how many parts they are divided; None: they stay whole.
-        """
+    def __init__(self, strategy: Strategy, **options: Unpack[CoordinatorOptions]) -> None:
         self._handle = 0
         self._strategy = strategy
-        options = _cdist.dist_coordinator_options()
-        options.max_queued, options.closures_per_worker = max_queued, closures_per_worker
-        options.max_losses, options.max_message_bytes = max_losses, max_message_bytes
-        options.timeout_ns = nanoseconds(timeout)
+        native = _cdist.dist_coordinator_options()
+        for name in ("max_queued", "closures_per_worker", "max_losses", "max_message_bytes"):
+            setattr(native, name, options.get(name, 0))
+        native.timeout_ns = nanoseconds(options.get("timeout"))
+        partitioner = options.get("partitioner")
         shared = _Shared(0 if partitioner is None else _calls.keep(_Partitioner(partitioner)))
         if partitioner is not None:
-            options.set_partitioner(shared.token)
-        native = strategy._native("Coordinator")
+            native.set_partitioner(shared.token)
+        handle = strategy._native("Strategy.coordinator")
         with _creating:
-            self._handle = _cdist.dist_coordinator_create(native, options)
+            self._handle = _cdist.dist_coordinator_create(handle, native)
             self._kept: Optional[_Shared] = _shared.setdefault(self._handle, shared)
         strategy._children.add(self)
         close_at_exit(self, COORDINATOR)

@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 @checked
 class Metric(Native):
-    """A sum, mean or accuracy over all updates of all replicas. Sums are exact: the result depends on no order."""
+    """A sum, mean or accuracy over all updates of all replicas; Strategy.metric() makes it.
+
+    Replica.update_metric() adds to it. Sums are exact: the result depends on no order.
+    """
 
     def __init__(self, strategy: Strategy, kind: MetricKind = MetricKind.MEAN, name: Optional[str] = None) -> None:
         self._handle = 0
         self._strategy = strategy
-        self._handle = _cdist.dist_metric_create(strategy._native("Metric"), int(kind), name)
+        self._handle = _cdist.dist_metric_create(strategy._native("Strategy.metric"), int(kind), name)
 
     @property
     def kind(self) -> MetricKind:
@@ -47,12 +50,6 @@ class Metric(Native):
         variable = known if known is not None else Variable(self._strategy, handle, "owner")
         variable._keeper = self
         return variable
-
-    def update(self, replica: Replica, values: TensorLike, labels: Optional[TensorLike] = None, weights: Optional[TensorLike] = None) -> None:
-        """Adds a batch to this replica's copy, inside its function. labels: of ACCURACY, where values may be scores."""
-        replica._check("Metric.update")
-        given = [None if tensor is None else [_tensors.give(tensor)] for tensor in (values, labels, weights)]
-        _cdist.dist_metric_update(replica._handle, self._native(), *given)
 
     def result(self) -> float:
         """The metric over all updates since it was made or reset."""

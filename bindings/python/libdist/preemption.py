@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @checked
 class PreemptionHandler(Native):
-    """What a training loop has. All workers make the same calls of its methods, but for notify().
+    """What a training loop has; Strategy.preemption_handler() makes it. All workers make the same calls of its methods, but for notify().
 
     while handler.total_run_calls < steps:
         handler.run(train_step)  # Cancelled: all is saved, end the program
@@ -38,15 +38,10 @@ class PreemptionHandler(Native):
         *,
         grace: Delay = None,
     ) -> None:
-        """Where the checkpoint is there, its values come to the variables, and its number of runs to the handler.
-
-        path: of the checkpoint, one file for all workers; None: the program saves. grace: seconds, how long the job may
-        go on after the notice; None: it saves and ends.
-        """
         self._handle = 0
         self._strategy = strategy
         self._variables = list(variables)
-        handle = strategy._native("PreemptionHandler")
+        handle = strategy._native("Strategy.preemption_handler")
         given = [variable._native() for variable in self._variables]
         options = _cdist.dist_preemption_options()
         if path is not None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ._options import Options
     from .cancel import Cancel
     from .group import Group
+    from .metric import Metric
     from .strategy import Strategy
     from .versions import Versions
 
@@ -334,7 +335,7 @@ class Replica(Native, Collectives[Any], Devices):
         _cdist.dist_replica_assign_value(self._handle, variable._native(), int(how), given._handle, native)
 
     def scatter(self, variable: Variable, how: Scatter, slices: Any, **options: Unpack[Options]) -> None:
-        """Changes rows, by the variable's aggregation; slices: Value.indexed_slices()."""
+        """Changes rows, by the variable's aggregation; slices: Strategy.indexed_slices()."""
         self._check("Replica.scatter")
         given = values.make(self.strategy._handle, slices, self._seen())
         native = native_options(dict(options))
@@ -349,10 +350,22 @@ class Replica(Native, Collectives[Any], Devices):
         *,
         group: bool = True,
     ) -> Any:
-        """Strategy.update_values() from inside: all replicas meet, and replica 0's function is used."""
+        """Strategy.update() from inside: all replicas meet, and replica 0's function is used."""
         self._check("Replica.update")
         native = (_cdist.dist_replica_update, self._handle, variable._native())
         return update(self.strategy, variable, native, fn, args, kwargs, group, self._seen())
+
+    def update_metric(
+        self,
+        metric: Metric,
+        values: TensorLike,
+        labels: Optional[TensorLike] = None,
+        weights: Optional[TensorLike] = None,
+    ) -> None:
+        """Adds a batch to this replica's copy of a metric. labels: of ACCURACY, where values may be scores."""
+        self._check("Replica.update_metric")
+        given = [None if tensor is None else [_tensors.give(tensor)] for tensor in (values, labels, weights)]
+        _cdist.dist_metric_update(self._handle, metric._native(), *given)
 
     # ---- inside --------------------------------------------------------------------------------------------
 

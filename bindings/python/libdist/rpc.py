@@ -133,7 +133,7 @@ class RemoteValue(Native):
         self._handle = handle  # takes over the reference
         self._owner = owner  # a client or coordinator, whose end would end the call
 
-    def get(self, timeout: Wait = None) -> Any:
+    def result(self, timeout: Wait = None) -> Any:
         """Waits for the result, or raises the call's error; the same each time.
 
         timeout: seconds; DeadlineExceeded, where it is not there by then, ends nothing. None: as long as the call may take.
@@ -143,9 +143,8 @@ class RemoteValue(Native):
             handle = _cdist.dist_remote_value_get(self._handle, wait)
         return values.owned(handle)
 
-    @property
-    def ready(self) -> bool:
-        """Whether get() would not wait."""
+    def done(self) -> bool:
+        """Whether result() would not wait."""
         return bool(_cdist.dist_remote_value_ready(self._handle))
 
     def cancel(self) -> None:
@@ -177,7 +176,7 @@ class RpcClient(Native):
         self, method: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None
     ) -> Any:
         """The result of a method; waits for it. timeout: seconds; None: the client's."""
-        return self.begin(method, *arguments, timeout=timeout, cancel=cancel).get()
+        return self.begin(method, *arguments, timeout=timeout, cancel=cancel).result()
 
     def begin(
         self, method: str, *arguments: Any, timeout: Timeout = None, cancel: Optional[Cancel] = None

@@ -40,10 +40,10 @@ def slices_of(slices: Any) -> Value:
     if isinstance(slices, Value):
         return slices
     if not isinstance(slices, tuple) or len(slices) != 2:
-        raise TypeError("slices are a pair, (values, indices), or Value.indexed_slices()")
+        raise TypeError("slices are a pair, (values, indices), or Strategy.indexed_slices()")
     from .strategy import current_strategy
 
-    return Value.indexed_slices(current_strategy(), *slices)
+    return current_strategy().indexed_slices(*slices)
 
 
 @checked

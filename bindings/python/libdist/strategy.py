@@ -7,10 +7,10 @@ import threading
 import weakref
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
-from . import _calls, _cdist, values
-from ._arguments import Limit, Timeout, Wait, checked, limit, nanoseconds, wait_limit
+from . import _calls, _cdist, checkpoint, values
+from ._arguments import Delay, Limit, Timeout, Wait, checked, limit, nanoseconds, wait_limit
 from ._exit import finalizing
 from ._input import Input
 from ._inspection import Inspection
@@ -22,9 +22,11 @@ from .batch import Batching
 from .budget import Budget, give_budget, give_executor
 from .cancel import Cancel, handle_of
 from .cluster_resolver import ClusterResolver
+from .checkpoint import Path, Variables
 from .communication import CommunicationOptions
 from .constants import (
     Aggregation,
+    MetricKind,
     Numerics,
     Placement,
     Reform,
@@ -34,15 +36,22 @@ from .constants import (
     Threads,
     Transport,
 )
+from .coordinator import Coordinator, CoordinatorOptions
 from .cross_device import CrossDevice, HostFunctions
+from .dataset import Position
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
+from .metric import Metric
 from .network import Network
+from .preemption import PreemptionHandler
 from .replica import Replica
 from .serve import Serving, settle_requests
 from .topology import DeviceAssignment
 from .values import Arguments, Keywords
 from .variables import Initial, Variable, create
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 LogFn = Callable[[int, str], None]
 """log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
@@ -424,7 +433,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         handle = self._native("Strategy.device_assignment")
         return self._device_assignment if _cdist.dist_strategy_device_assignment(handle) else None
 
-    # ---- variables, scopes ---------------------------------------------------------------------------------
+    # ---- variables, metrics --------------------------------------------------------------------------------
 
     def variable(
         self,
@@ -439,6 +448,55 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         aggregation: what an assignment inside replicas does. synchronization: when the copies are brought together.
         """
         return create(self, initial, name, aggregation, synchronization)
+
+    def metric(self, kind: MetricKind = MetricKind.MEAN, name: Optional[str] = None) -> Metric:
+        """A metric, to which replicas add by Replica.update_metric()."""
+        return Metric(self, kind, name)
+
+    # ---- checkpoints, preemption, parameter servers ------------------------------------------------------------
+
+    def save_checkpoint(
+        self,
+        path: Path,
+        variables: Variables,
+        *,
+        position: Optional[Position] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        sharded: bool = False,
+    ) -> None:
+        """Writes a checkpoint, in one step: the old file or the new one is there, whole.
+
+        position: where the input is. metadata: texts of the program's, each under a key. sharded: `path` becomes an index,
+        and each worker writes the shard of its part of the variables.
+        """
+        checkpoint.save(self, path, variables, position=position, metadata=metadata, sharded=sharded)
+
+    def load_checkpoint(self, path: Path, variables: Variables, *, position: bool = False) -> Optional[Position]:
+        """Gives variables the values that a file has for them; with position=True it returns where the input was."""
+        return checkpoint.load(self, path, variables, position=position)
+
+    def open_checkpoint(self, path: Path) -> checkpoint.Checkpoint:
+        """Opens a checkpoint for reading."""
+        return checkpoint.Checkpoint(self, path)
+
+    def preemption_handler(
+        self, path: Optional[Path] = None, variables: Sequence[Variable] = (), *, grace: Delay = None
+    ) -> PreemptionHandler:
+        """Where the checkpoint is there, its values come to the variables, and its number of runs to the handler.
+
+        path: of the checkpoint, one file for all workers; None: the program saves. grace: seconds, how long the job may
+        go on after the notice; None: it saves and ends.
+        """
+        return PreemptionHandler(self, path, variables, grace=grace)
+
+    def coordinator(self, **options: Unpack[CoordinatorOptions]) -> Coordinator:
+        """The coordinator of a strategy of StrategyKind.PARAMETER_SERVER. It does not wait for the servers.
+
+        A strategy has one coordinator. If it already exists, the options are not read.
+        """
+        return Coordinator(self, **options)
+
+    # ---- scopes ------------------------------------------------------------------------------------------------
 
     @contextmanager
     def scope(self) -> Iterator[Strategy]:

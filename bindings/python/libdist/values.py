@@ -30,7 +30,7 @@ _DISTRIBUTED = (ValueKind.PER_REPLICA, ValueKind.MIRRORED)
 
 @checked
 class Value(Native):
-    """A value of libdist's: immutable, and kept as long as anybody has it, an array over its memory too.
+    """A value of libdist's, which Strategy.value() and its like make. It is immutable, and kept as long as anybody has it.
 
     len(), indexing and iteration are over its components, items or parts.
     """
@@ -53,59 +53,6 @@ class Value(Native):
         """A reference for libdist."""
         handle: int = _cdist.dist_value_retain(self._handle)
         return handle
-
-    # ---- making --------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def of(strategy: Strategy, thing: Any) -> Value:
-        """Whatever is given, as a value; an array's memory is shared."""
-        return make(strategy._native(), thing)
-
-    @staticmethod
-    def tensor(strategy: Strategy, tensor: TensorLike) -> Value:
-        """A copy of a tensor, row-major."""
-        return Value(_cdist.dist_value_create_tensor(strategy._native(), [_tensors.give(tensor)]))
-
-    @staticmethod
-    def wrap(strategy: Strategy, tensor: TensorLike) -> Value:
-        """A tensor that shares the memory of an array, a buffer, or something with __dlpack__, and keeps it."""
-        return _wrap(strategy._native(), tensor)
-
-    @staticmethod
-    def per_replica(strategy: Strategy, items: Sequence[Any]) -> Value:
-        """One thing for each replica: wherever a replica receives it, it finds its own."""
-        made = [make(strategy._native(), item) for item in items]
-        handles = [item._handle for item in made]
-        return Value(_cdist.dist_value_create_per_replica(strategy._native(), handles, len(handles)))
-
-    @staticmethod
-    def mirrored(strategy: Strategy, items: Sequence[Any]) -> Value:
-        """As per_replica(), for things that the caller knows to be equal."""
-        made = [make(strategy._native(), item) for item in items]
-        handles = [item._handle for item in made]
-        return Value(_cdist.dist_value_create_mirrored(strategy._native(), handles, len(handles)))
-
-    @staticmethod
-    def indexed_slices(strategy: Strategy, values: Any, indices: Any, dense_shape: Any = None) -> Value:
-        """Rows of a larger tensor: values [k, ...], indices [k], dense shape or None."""
-        return Value.composite(strategy, ValueKind.INDEXED_SLICES, [values, indices, dense_shape])
-
-    @staticmethod
-    def ragged(strategy: Strategy, values: Any, *row_splits: Any) -> Value:
-        """Rows of different lengths: values [k, ...], row splits from the outside in."""
-        return Value.composite(strategy, ValueKind.RAGGED, [values, *row_splits])
-
-    @staticmethod
-    def sparse(strategy: Strategy, indices: Any, values: Any, dense_shape: Any) -> Value:
-        """Single elements of a tensor: indices [k, d], values [k], dense shape [d]."""
-        return Value.composite(strategy, ValueKind.SPARSE, [indices, values, dense_shape])
-
-    @staticmethod
-    def composite(strategy: Strategy, kind: ValueKind, parts: Sequence[Any]) -> Value:
-        """One thing made of several tensors, by kind: INDEXED_SLICES, RAGGED or SPARSE."""
-        made = [make_tensor(strategy._native(), part) for part in parts]
-        handles = [part._handle for part in made]
-        return Value(_cdist.dist_value_create_composite(strategy._native(), int(kind), handles, len(handles)))
 
     # ---- looking -------------------------------------------------------------------------------------------
 

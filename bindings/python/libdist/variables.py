@@ -10,10 +10,9 @@ from . import _calls, _cdist, _tensors, values
 from ._arguments import checked
 from ._native import Native
 from ._tensors import TensorLike
-from ._updates import UpdatePlace, update
 from .constants import Aggregation, Assign, Scatter, Synchronization
 from .errors import FailedPrecondition
-from .values import Arguments, Value
+from .values import Value
 
 if TYPE_CHECKING:
     from .replica import Replica
@@ -165,20 +164,11 @@ class Variable(Native):
         self.assign(value, Assign.SUB)
 
     def scatter(self, how: Scatter, slices: Any) -> None:
-        """Changes rows of every copy: `how` is a Scatter, slices are Value.indexed_slices(), or per-replica ones."""
+        """Changes rows of every copy: `how` is a Scatter, slices are Strategy.indexed_slices(), or per-replica ones."""
         strategy = self._strategy._native("Variable.scatter")
         given = values.make(strategy, slices)
         with self._strategy._waiting():
             _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
-
-    def update(self, fn: Callable[..., None], args: Arguments = None) -> None:
-        """Calls fn(copy, *args) on every copy, with that replica's components of args, some at the same time."""
-        native = (_cdist.dist_update, self._strategy._native("Strategy.update"), self._native())
-
-        def each(place: UpdatePlace, *given: Any) -> None:
-            fn(place.copy, *given)
-
-        update(self._strategy, self, native, each, args, None, group=True, parallel=True)
 
     def check_drift(self) -> Drift:
         """Whether the copies are still equal, on all workers; DataLoss, with the replica and the elements, where not."""

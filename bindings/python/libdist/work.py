@@ -34,11 +34,6 @@ class Work(Native):
         self._strategy = replica.strategy
         self._strategy._children.add(self)
 
-    @property
-    def result(self) -> Any:
-        """Where the results are, once it has ended."""
-        return self._issue.result
-
     def start(self) -> None:
         """Begins a round of planned work: all tensors that are not ready yet are from now on."""
         _cdist.dist_work_start(self._native("Work.start"))
@@ -47,20 +42,20 @@ class Work(Native):
         """One tensor of the planned list is ready; the first of a round begins it."""
         _cdist.dist_work_ready(self._native("Work.ready"), tensor)
 
-    def test(self) -> bool:
+    def done(self) -> bool:
         """Whether it has ended; raises how it failed. Does a part of it where there is one to do."""
-        return bool(_cdist.dist_work_test(self._native("Work.test")))
+        return bool(_cdist.dist_work_test(self._native("Work.done")))
 
-    def wait(self, timeout: Wait = None) -> Any:
+    def result(self, timeout: Wait = None) -> Any:
         """Waits until it has completed, and returns the results or raises its error. If the timeout expires first, raises
         DeadlineExceeded, and the work continues."""
-        _cdist.dist_work_wait(self._native("Work.wait"), wait_limit(timeout))
+        _cdist.dist_work_wait(self._native("Work.result"), wait_limit(timeout))
         self._check_operator()
         return self._issue.result
 
     @staticmethod
     def wait_any(works: Sequence[Work], timeout: Wait = None) -> int:
-        """Waits until one of the works has ended: its index. If that failed, raises how; test() says which."""
+        """Waits until one of the works has ended: its index. If that failed, raises how; done() says which."""
         handles = [work._native("Work.wait_any") for work in works]
         index: int = _cdist.dist_work_wait_any(handles, len(handles), wait_limit(timeout))
         return index

@@ -33,7 +33,7 @@ class Together:
         self.ps, self.workers = self.servers[:num_ps], self.servers[num_ps:]
         addresses = [server.target.removeprefix("grpc://") for server in self.servers]
         self.strategy = cluster_strategy(ps=addresses[:num_ps], worker=addresses[num_ps:])
-        self.coordinator = Coordinator(self.strategy, **options)
+        self.coordinator = self.strategy.coordinator(**options)
 
     def wait_for_workers(self):
         """Until all workers have work, or may have it."""

@@ -114,7 +114,7 @@ class EveryFunction(unittest.TestCase):
                 ("value", lambda: strategy.reduce("SUM", wrong)),
                 ("value", lambda: variable.assign(wrong)),
                 ("slices", lambda: variable.scatter(libdist.Scatter.ADD, wrong)),
-                ("values", lambda: Value.indexed_slices(strategy, wrong, wrong)),
+                ("values", lambda: strategy.indexed_slices(wrong, wrong)),
                 ("value", lambda: strategy.run(lambda replica: replica.all_reduce_value("SUM", wrong))),
                 ("value", lambda: strategy.run(lambda replica: replica.assign_value(variable, wrong))),
             ):

@@ -99,7 +99,7 @@ class BadInput(unittest.TestCase):
                 with self.assertRaisesRegex(OverflowError, "^-?0x400000000000000000 does not fit 64 bits"):
                     strategy.variable(number)
             with self.assertRaisesRegex(OverflowError, "does not fit 64 bits"):
-                Value.of(strategy, {"a": [2**70]})
+                strategy.value({"a": [2**70]})
             self.assertEqual(strategy.variable(2**64 - 1).read(), 2**64 - 1)
 
     def test_options_say_what_does_not_fit(self):
@@ -133,7 +133,7 @@ class BadInput(unittest.TestCase):
         frozen = np.ones(2)
         frozen.flags.writeable = False
         with Strategy(2) as strategy:
-            for out in (frozen, b"12345678", Value.of(strategy, frozen)):
+            for out in (frozen, b"12345678", strategy.value(frozen)):
                 with self.assertRaises((ValueError, BufferError, TypeError)):
                     strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(2), out))
             self.assertEqual(frozen.tolist(), [1, 1])
@@ -183,7 +183,7 @@ class BadInput(unittest.TestCase):
             lambda: group.size,
             lambda: strategy.explain(),
             lambda: strategy.dataset_from_tensors(np.ones(2)),
-            lambda: Value.of(strategy, 1),
+            lambda: strategy.value(1),
             lambda: strategy.scope().__enter__(),
         ):
             with self.assertRaisesRegex(FailedPrecondition, "closed"):
@@ -231,10 +231,10 @@ class BadInput(unittest.TestCase):
                 work = replica.begin.all_reduce(ReduceOp.SUM, np.ones(2))
                 with self.assertRaises(FailedPrecondition):
                     work.start()
-                work.wait()
+                work.result()
                 work.close()
                 with self.assertRaisesRegex(FailedPrecondition, "closed"):
-                    work.wait()
+                    work.result()
                 with self.assertRaises(InvalidArgument):
                     Work.wait_any([])
 

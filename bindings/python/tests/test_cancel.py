@@ -128,7 +128,7 @@ class Cancels(unittest.TestCase):
                     return "left"
                 give = replica.begin if begin else replica  # noqa: B023
                 result = give.all_reduce(ReduceOp.SUM, np.ones(3), cancel=cancel)  # noqa: B023
-                return result.wait() if begin else result  # noqa: B023
+                return result.result() if begin else result  # noqa: B023
 
             with self.subTest(begin=begin), self.assertRaises(libdist.DistError):
                 self.strategy.run(fn)

@@ -196,7 +196,7 @@ class Collectives(unittest.TestCase):
 
     def test_nests_and_slices(self):
         def step(r):
-            slices = Value.indexed_slices(r.strategy, np.full((1, 2), r.id, np.float32), np.array([r.id]))
+            slices = r.strategy.indexed_slices(np.full((1, 2), r.id, np.float32), np.array([r.id]))
             return r.all_reduce_value(ReduceOp.SUM, {"a": [np.float32(1)], "s": slices})
 
         out = self.each(step)[0]
@@ -226,9 +226,9 @@ class Later(unittest.TestCase):
                 second = r.begin.all_gather(y)
                 index = Work.wait_any([first, second])
                 self.assertIn(index, (0, 1))
-                self.assertIs(first.wait(), x)
-                self.assertTrue(first.test())
-                return x, second.wait(timeout=30).tolist()
+                self.assertIs(first.result(), x)
+                self.assertTrue(first.done())
+                return x, second.result(timeout=30).tolist()
 
             for x, gathered in strategy.run(step):
                 np.testing.assert_array_equal(x, FOLD)
@@ -245,11 +245,11 @@ class Later(unittest.TestCase):
                         x[0][:], x[1][:] = k, r.id
                         plan.ready(1)
                         plan.ready(0)
-                        plan.wait()
+                        plan.result()
                         sums.append((float(x[0][0]), float(x[1][0])))
                     x[0][:] = 7
                     plan.start()
-                    plan.wait()
+                    plan.result()
                     sums.append(float(x[0][3]))
                 return sums
 
@@ -265,14 +265,14 @@ class Later(unittest.TestCase):
             def step(r):
                 # Who has not come is what the work waits for when it is cancelled.
                 if r.id == 1:
-                    cancelled.wait()
+                    cancelled.result()
                 try:
                     work = r.begin.all_reduce(ReduceOp.SUM, np.ones(2))
                     if r.id == 0:
                         work.cancel()
                 finally:
                     cancelled.set()
-                work.wait()
+                work.result()
 
             with self.assertRaises(Cancelled):
                 strategy.run(step)

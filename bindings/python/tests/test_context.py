@@ -114,9 +114,9 @@ class Context(unittest.TestCase):
                 with strategy.dataset_from_callback(source, global_batch_size=2, prefetch=2) as dataset:
                     self.assertEqual(len(list(dataset)), 2)
                 copies = strategy.variable(np.zeros(1))
-                strategy.update(copies, lambda copy: seen.append(variable.get()))
+                strategy.update(copies, lambda place: seen.append(variable.get()), parallel=True)
                 with np.errstate(divide="raise"):
-                    strategy.update(copies, lambda copy: seen.append(divide()))
+                    strategy.update(copies, lambda place: seen.append(divide()), parallel=True)
         finally:
             variable.reset(token)
         self.assertEqual(set(seen), {"mine", "raised"})

@@ -74,8 +74,8 @@ class Closures(unittest.TestCase):
         coordinator.create_variable("v", F32(0))
         remotes = [coordinator.schedule("add_and_double", F32(x)) for x in range(1, 8)]
         coordinator.join()
-        self.assertEqual([float(remote.get()) for remote in remotes], [2.0 * x for x in range(1, 8)])
-        self.assertTrue(all(remote.ready for remote in remotes))
+        self.assertEqual([float(remote.result()) for remote in remotes], [2.0 * x for x in range(1, 8)])
+        self.assertTrue(all(remote.done() for remote in remotes))
         self.assertEqual(coordinator.read("v"), 28)
         self.assertIs(coordinator.done(), True)
         now = coordinator.query()
@@ -95,13 +95,13 @@ class Closures(unittest.TestCase):
 
         _, coordinator = self.together(closures={"describe": describe})
         big = np.arange(6.0).reshape(2, 3).T
-        result = coordinator.schedule("describe", big, "ä", None, [np.zeros((0, 2), np.float16)], {"k": (True,)}).get()
+        result = coordinator.schedule("describe", big, "ä", None, [np.zeros((0, 2), np.float16)], {"k": (True,)}).result()
         self.assertEqual(result["id"], 0)
         self.assertEqual(result["all"][0].tolist(), big.tolist())
         self.assertEqual(result["all"][1:3], ["ä", None])
         self.assertEqual((result["all"][3][0].shape, result["all"][3][0].dtype), ((0, 2), np.float16))
         self.assertIsInstance(result["all"][4]["k"], tuple)
-        self.assertEqual(coordinator.schedule("describe").get()["all"], [])
+        self.assertEqual(coordinator.schedule("describe").result()["all"], [])
         self.assertFalse(result["all"][0].flags.writeable)
         with self.assertRaisesRegex(InvalidArgument, "cannot be sent to another process"):
             coordinator.schedule("describe", object())
@@ -112,14 +112,14 @@ class Closures(unittest.TestCase):
         bad = coordinator.schedule("fail")
         for _ in range(2):
             with self.assertRaisesRegex(OutOfRange, "boom"):
-                bad.get()
+                bad.result()
         with self.assertRaisesRegex(OutOfRange, r"closure 0 \(fail\) on worker 0: boom"):
             coordinator.done()
         self.assertTrue(coordinator.done())
-        self.assertEqual(coordinator.schedule("add_and_double", F32(3)).get(), 6)
+        self.assertEqual(coordinator.schedule("add_and_double", F32(3)).result(), 6)
         coordinator.join()
         with self.assertRaisesRegex(OutOfRange, "boom"):
-            bad.get()
+            bad.result()
         self.assertEqual(coordinator.read("v"), 3)  # what a closure that failed has changed is nowhere
         coordinator.schedule("nowhere")
         with self.assertRaisesRegex(NotFound, "has no closure nowhere"):
@@ -163,13 +163,13 @@ class Closures(unittest.TestCase):
         self.assertTrue(gate.inside.wait(PATIENCE))
         bad = coordinator.schedule("fail")
         with self.assertRaises(OutOfRange):
-            bad.get()
+            bad.result()
         self.assertTrue(gate.cancelled.wait(PATIENCE))  # who runs is asked to end
         with self.assertRaises(Cancelled):
-            running.get()
+            running.result()
         with self.assertRaisesRegex(OutOfRange, "boom"):
             coordinator.join()
-        self.assertEqual(coordinator.schedule("add_and_double", F32(1)).get(), 2)
+        self.assertEqual(coordinator.schedule("add_and_double", F32(1)).result(), 2)
 
     def test_each_worker_has_its_own_objects(self):
         made = []
@@ -202,7 +202,7 @@ class Closures(unittest.TestCase):
             coordinator.create_per_worker("another", "assigns")
         counts = {0: 0, 1: 0}
         for remote in [coordinator.schedule("follow") for _ in range(6)]:
-            row, buffer, listed, worker = remote.get()
+            row, buffer, listed, worker = remote.result()
             self.assertEqual(row, 5 + counts[int(worker)])
             counts[int(worker)] += 1
             self.assertEqual(buffer.tolist(), [counts[int(worker)]] * 3)
@@ -219,7 +219,7 @@ class Closures(unittest.TestCase):
         seen = []
         for i in range(7):
             coordinator.assign("stale", F32(i + 1))
-            seen.append(float(coordinator.schedule("read").get()))
+            seen.append(float(coordinator.schedule("read").result()))
         self.assertEqual(seen, [1, 1, 1, 4, 4, 4, 7])
 
     def test_several_closures_at_a_time(self):
@@ -236,7 +236,7 @@ class Closures(unittest.TestCase):
     def test_a_closure_is_over_when_its_function_is(self):
         kept = []
         _, coordinator = self.together(closures={"keep": lambda closure: kept.append(closure)})
-        coordinator.schedule("keep").get()
+        coordinator.schedule("keep").result()
         self.assertTrue(kept[0].cancelled)
         with self.assertRaisesRegex(FailedPrecondition, "the closure is over"):
             kept[0].read("v")
@@ -254,7 +254,7 @@ class Ends(unittest.TestCase):
         for timeout in (0, 0.001):
             with self.assertRaisesRegex(DeadlineExceeded, "continues to run"):
                 cluster.ps[0].join(timeout)
-        coordinator.schedule("which").get()
+        coordinator.schedule("which").result()
         coordinator.close()
         for server in cluster.servers:
             server.join(PATIENCE)
@@ -282,7 +282,7 @@ class Ends(unittest.TestCase):
     def test_a_strategy_has_one_coordinator(self):
         cluster, coordinator = self.together()
         fn = lambda shape, dtype: [1]  # noqa: E731
-        second = Coordinator(cluster.strategy, partitioner=fn)
+        second = cluster.strategy.coordinator(partitioner=fn)
         second.create_variable("v", F32(3))
         self.assertEqual(coordinator.variables, ["v"])
         self.assertIs(second.strategy, cluster.strategy)
@@ -292,7 +292,7 @@ class Ends(unittest.TestCase):
         with self.assertRaises(FailedPrecondition):
             second.read("v")
         with Strategy(1) as other, self.assertRaisesRegex(InvalidArgument, "StrategyKind.PARAMETER_SERVER"):
-            Coordinator(other)
+            other.coordinator()
 
     def test_a_full_queue_is_waited_for(self):
         gate = Gate()
@@ -309,12 +309,12 @@ class Ends(unittest.TestCase):
             coordinator.join(timeout=0.001)
         remotes[1].cancel()
         with self.assertRaises(Cancelled):
-            remotes[1].get()
+            remotes[1].result()
         with self.assertRaisesRegex(DeadlineExceeded, "is not available yet"):
-            remotes[0].get(timeout=0)
+            remotes[0].result(timeout=0)
         gate.open.set()
         coordinator.join()
-        self.assertIsNone(remotes[0].get())
+        self.assertIsNone(remotes[0].result())
 
     def test_the_end_cancels_what_has_none(self):
         gate = Gate()
@@ -332,17 +332,17 @@ class Ends(unittest.TestCase):
         thread = threading.Thread(target=join)
         thread.start()
         with self.assertRaises(DeadlineExceeded):
-            waiting.get(timeout=0.01)  # the thread is likely inside by now, and ends well where it is not
+            waiting.result(timeout=0.01)  # the thread is likely inside by now, and ends well where it is not
         coordinator.close()
         thread.join(PATIENCE)
         for remote in (running, waiting):
             with self.assertRaisesRegex(Cancelled, "the coordinator has ended"):
-                remote.get()
+                remote.result()
         self.assertTrue(gate.cancelled.wait(PATIENCE))
 
     def test_servers_that_are_not_there_are_named(self):
         with cluster_strategy(ps=["127.0.0.1:1"], worker=["127.0.0.1:2"]) as strategy:
-            with Coordinator(strategy, timeout=0.2) as coordinator:
+            with strategy.coordinator(timeout=0.2) as coordinator:
                 with self.assertRaisesRegex(DeadlineExceeded, "/job:ps/task:0 is not there"):
                     coordinator.create_variable("v", F32(0))
                 coordinator.schedule("which")
@@ -359,7 +359,7 @@ class Ends(unittest.TestCase):
         cluster = Together(closures={"f": fn}, partitioner=lambda shape, dtype: [1] * len(shape))
         remote = cluster.coordinator.schedule("f")
         kept = weakref.ref(cluster.coordinator)
-        self.assertIsNone(remote.get())
+        self.assertIsNone(remote.result())
         servers = cluster.servers
         del fn, cluster
         gc.collect()

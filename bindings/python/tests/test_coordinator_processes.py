@@ -51,7 +51,7 @@ if ClusterResolver.tf_config().task_type != "chief":
     sys.exit()
 
 strategy = Strategy(kind=StrategyKind.PARAMETER_SERVER)
-coordinator = Coordinator(strategy)
+coordinator = strategy.coordinator()
 coordinator.create_variable("v", np.float32(0))
 while coordinator.query().workers_up < 2:  # who comes after the end would wait for a coordinator
     threading.Event().wait(0.001)
@@ -87,8 +87,8 @@ class Processes(unittest.TestCase):
         remotes = [coordinator.schedule("add", np.float32(x)) for x in range(1, 41)]
         coordinator.create_per_worker("rows", "rows", 7)
         coordinator.join()
-        processes = {int(remote.get()["process"]) for remote in remotes}
-        print(coordinator.read("v"), os.getpid() in processes, int(coordinator.schedule("follow").get()))
+        processes = {int(remote.result()["process"]) for remote in remotes}
+        print(coordinator.read("v"), os.getpid() in processes, int(coordinator.schedule("follow").result()))
         coordinator.close()
         """
         for code, out, err in (ends := self.play(body)):
@@ -102,7 +102,7 @@ class Processes(unittest.TestCase):
         remotes += [coordinator.schedule("add", np.float32(1)) for _ in range(20)]
         coordinator.join()
         now = coordinator.query()
-        print(coordinator.read("v"), died.get() < 100, now.losses > 0, now.completed)
+        print(coordinator.read("v"), died.result() < 100, now.losses > 0, now.completed)
         """
         with tempfile.TemporaryDirectory() as folder:
             ends = self.play(body, os.path.join(folder, "died"))
@@ -137,7 +137,7 @@ class Interrupt(unittest.TestCase):
         body = """
         resolver = ClusterResolver.simple(ClusterSpec({"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]}))
         strategy = Strategy(kind=StrategyKind.PARAMETER_SERVER, cluster_resolver=resolver)
-        coordinator = Coordinator(strategy, timeout=-1, max_queued=1)
+        coordinator = strategy.coordinator(timeout=-1, max_queued=1)
         server = Server.local(start_timeout=-1)
         server.start()
         main, done = threading.main_thread().ident, threading.Event()
@@ -169,7 +169,7 @@ class Interrupt(unittest.TestCase):
             lambda: coordinator.schedule("nothing"),
             lambda: coordinator.join(-1),
             lambda: server.join(),
-            lambda: remote.get(),
+            lambda: remote.result(),
         ):
             try:
                 call()
@@ -200,7 +200,7 @@ class Interrupt(unittest.TestCase):
         ps, worker = (server.target.removeprefix("grpc://") for server in servers)
         resolver = ClusterResolver.simple(ClusterSpec({"ps": [ps], "worker": [worker]}))
         strategy = Strategy(kind=StrategyKind.PARAMETER_SERVER, cluster_resolver=resolver)
-        coordinator = Coordinator(strategy, partitioner=lambda shape, dtype: [1])
+        coordinator = strategy.coordinator(partitioner=lambda shape, dtype: [1])
         coordinator.create_variable("v", np.zeros(3))
         remote = coordinator.schedule("slow")
         inside.wait()

@@ -173,13 +173,13 @@ class Datasets(unittest.TestCase):
 
 class Metrics(unittest.TestCase):
     def test_metrics(self):
-        with Strategy(2) as strategy, Metric(strategy, MetricKind.MEAN, "loss") as mean:
-            accuracy, total = Metric(strategy, MetricKind.ACCURACY), Metric(strategy, MetricKind.SUM)
+        with Strategy(2) as strategy, strategy.metric(MetricKind.MEAN, "loss") as mean:
+            accuracy, total = strategy.metric(MetricKind.ACCURACY), strategy.metric(MetricKind.SUM)
 
             def step(replica):
-                mean.update(replica, np.array([1.0, 3.0]) * (replica.id + 1), weights=np.array([1.0, 0.0]))
-                accuracy.update(replica, np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, replica.id]))
-                total.update(replica, 2)
+                replica.update_metric(mean, np.array([1.0, 3.0]) * (replica.id + 1), weights=np.array([1.0, 0.0]))
+                replica.update_metric(accuracy, np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, replica.id]))
+                replica.update_metric(total, 2)
 
             strategy.run(step)
             self.assertEqual((mean.result(), accuracy.result(), total.result()), (1.5, 0.75, 4.0))
@@ -189,7 +189,7 @@ class Metrics(unittest.TestCase):
             self.assertEqual(mean.result(), 0)
             with self.assertRaisesRegex(libdist.FailedPrecondition, "inside"):
                 kept = strategy.run(lambda replica: replica)[0]
-                total.update(kept, 1)
+                kept.update_metric(total, 1)
 
     def test_losses(self):
         with Strategy(2) as strategy:
@@ -210,14 +210,13 @@ class Checkpoints(unittest.TestCase):
             path = pathlib.Path(folder) / "c.safetensors"
             w = strategy.variable(np.arange(4.0), name="w")
             b = strategy.variable(np.ones(2, np.float32), name="b")
-            libdist.save_checkpoint(
-                strategy, path, [w, b], position=Position(1, 2, 3, 4), metadata={"run": "7", "who": "ä"}
+            strategy.save_checkpoint(path, [w, b], position=Position(1, 2, 3, 4), metadata={"run": "7", "who": "ä"}
             )
             w.assign(np.zeros(4))
-            self.assertEqual(libdist.load_checkpoint(strategy, path, [w], position=True), Position(1, 2, 3, 4))
+            self.assertEqual(strategy.load_checkpoint(path, [w], position=True), Position(1, 2, 3, 4))
             self.assertEqual(w.read().tolist(), [0, 1, 2, 3])
-            self.assertIsNone(libdist.load_checkpoint(strategy, path, {"b": b}))
-            with Checkpoint(strategy, path) as file:
+            self.assertIsNone(strategy.load_checkpoint(path, {"b": b}))
+            with strategy.open_checkpoint(path) as file:
                 self.assertEqual((len(file), set(file), "w" in file), (2, {"w", "b"}, True))
                 self.assertEqual(file.spec("b"), (DType.F32, (2,)))
                 self.assertEqual(file["w"].tolist(), [0, 1, 2, 3])
@@ -229,21 +228,21 @@ class Checkpoints(unittest.TestCase):
                 with self.assertRaises(NotFound):
                     file.read("v")
             with self.assertRaises(LookupError):
-                libdist.load_checkpoint(strategy, path, {"nothing": w})
+                strategy.load_checkpoint(path, {"nothing": w})
             index = pathlib.Path(folder) / "model.safetensors.index.json"
-            libdist.save_checkpoint(strategy, index, [w, b], sharded=True)
+            strategy.save_checkpoint(index, [w, b], sharded=True)
             files = json.loads(index.read_text())["weight_map"]
             self.assertEqual((set(files), len(list(pathlib.Path(folder).iterdir()))), ({"w", "b"}, 3))
-            with Checkpoint(strategy, index.parent / files["w"]) as shard, Checkpoint(strategy, index) as file:
+            with strategy.open_checkpoint(index.parent / files["w"]) as shard, strategy.open_checkpoint(index) as file:
                 self.assertEqual(shard["w"].tolist(), file["w"].tolist())
-            self.assertIsNone(libdist.load_checkpoint(strategy, index, [w]))
+            self.assertIsNone(strategy.load_checkpoint(index, [w]))
             path.write_bytes(path.read_bytes()[:-3])
             with self.assertRaises(DataLoss):
-                libdist.load_checkpoint(strategy, path, [w])
+                strategy.load_checkpoint(path, [w])
             with self.assertRaises(NotFound):
-                Checkpoint(strategy, "no such file")
+                strategy.open_checkpoint("no such file")
             with self.assertRaises(TypeError):
-                Checkpoint(strategy, 7)
+                strategy.open_checkpoint(7)
 
 
 class Names(unittest.TestCase):

@@ -112,7 +112,7 @@ class Values(Devices):
             strategy.run(lambda replica: replica.assign_to_logical_device(np.ones(2), 0))
 
     def test_what_is_not_divided_has_no_parts(self):
-        value = Value.of(self.strategy, np.ones(3))
+        value = self.strategy.value(np.ones(3))
         for ask in (lambda: value.partition, lambda: value.shard(0)):
             with self.assertRaises(InvalidArgument):
                 ask()

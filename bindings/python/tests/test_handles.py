@@ -99,7 +99,7 @@ class Closing(unittest.TestCase):
                 lambda variable: variable.name,
             )
             self.close_while_called(
-                lambda: libdist.Metric(strategy), lambda metric: metric.result(), lambda metric: metric.reset()
+                lambda: strategy.metric(), lambda metric: metric.result(), lambda metric: metric.reset()
             )
 
     def test_groups(self):
@@ -133,10 +133,10 @@ class Closing(unittest.TestCase):
     def test_checkpoints(self):
         with Strategy(1) as strategy:
             path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"libdist-handles-{os.getpid()}.safetensors")
-            libdist.save_checkpoint(strategy, path, [strategy.variable(np.ones(4), name="w")])
+            strategy.save_checkpoint(path, [strategy.variable(np.ones(4), name="w")])
             try:
                 self.close_while_called(
-                    lambda: libdist.Checkpoint(strategy, path),
+                    lambda: strategy.open_checkpoint(path),
                     lambda checkpoint: checkpoint.read("w"),
                     lambda checkpoint: checkpoint.names(),
                     lambda checkpoint: checkpoint.metadata,

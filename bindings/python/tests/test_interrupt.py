@@ -66,7 +66,7 @@ class Interrupt(unittest.TestCase):
         strategy = Strategy(1, network=Network(2), **options)
         row = strategy.values_from_function(lambda context: np.ones(1))
         rows = strategy.dataset_from_tensors(np.ones(4), global_batch_size=2)
-        metric = libdist.Metric(strategy, libdist.MetricKind.SUM)
+        metric = strategy.metric(libdist.MetricKind.SUM)
 
         done = threading.Event()
 
@@ -92,7 +92,7 @@ class Interrupt(unittest.TestCase):
             lambda: iter(rows).next_optional(),
             lambda: rows.reduce(None, lambda state, batch: batch),
             lambda: metric.result(),
-            lambda: libdist.PreemptionHandler(strategy),
+            lambda: strategy.preemption_handler(),
         ):
             try:
                 call()

@@ -80,7 +80,7 @@ class Memory(unittest.TestCase):
                 strategy.run_values(lambda replica, x: {"y": x}, (x,))
                 v.assign(x)
                 v.read()
-                Value.of(strategy, object())
+                strategy.value(object())
 
             self.check(calls, CALLS // 2)
 

@@ -220,8 +220,8 @@ class Workers(unittest.TestCase):
             lambda w, s, have: have["v"].assign(np.ones(2, np.float32)),
             lambda w, s, have: s.run(lambda replica: replica.all_reduce(ReduceOp.SUM, row(replica.id))),
             lambda w, s, have: have["m"].check_drift(),
-            lambda w, s, have: libdist.save_checkpoint(s, f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
-            lambda w, s, have: libdist.load_checkpoint(s, f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
+            lambda w, s, have: s.save_checkpoint(f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
+            lambda w, s, have: s.load_checkpoint(f"{folder.name}/file", {"v": have["v"], "m": have["m"]}),
         ]
 
         def play(w, strategy):

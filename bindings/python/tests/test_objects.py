@@ -67,7 +67,7 @@ class Objects(unittest.TestCase):
         with Strategy(2, threads=Threads.LIBRARY) as strategy:
             objects = [strategy, strategy.variable(np.ones(2)), libdist.Cancel(), strategy.group([0, 1]), libdist.Budget(2)]
             objects += [libdist.ClusterSpec({"worker": ["a:1"]}), strategy.per_replica([np.ones(1), np.ones(1)])]
-            objects += [strategy.submit(lambda replica: 0), libdist.Versions(), libdist.Metric(strategy)]
+            objects += [strategy.submit(lambda replica: 0), libdist.Versions(), strategy.metric()]
             for each in objects:
                 for call in (copy.copy, copy.deepcopy, pickle.dumps):
                     with self.subTest(type(each).__name__), self.assertRaisesRegex(TypeError, type(each).__name__):

@@ -34,7 +34,7 @@ class Preemption(unittest.TestCase):
         strategy = Strategy(2)
         self.addCleanup(strategy.close)
         steps = strategy.variable(np.zeros(1, np.float32), name="steps", aggregation=Aggregation.SUM)
-        handler = PreemptionHandler(strategy, self.path, [steps], **options)
+        handler = strategy.preemption_handler(self.path, [steps], **options)
         return handler, lambda replica: replica.assign(steps, np.ones(1, np.float32), Assign.ADD)
 
     def test_a_preempted_job_ends_and_its_next_start_goes_on(self):
@@ -53,7 +53,7 @@ class Preemption(unittest.TestCase):
                     handler.run(step)
             self.assertIs(handler.save_if_preempted(), PreemptionState.OVER)
             self.assertEqual(handler.total_run_calls, calls)
-            with libdist.Checkpoint(libdist.get_strategy(), self.path) as file:
+            with libdist.get_strategy().open_checkpoint(self.path) as file:
                 self.assertEqual(np.array(file["steps"]).tolist(), [2 * calls])
                 self.assertEqual(file.metadata["preemption.total_run_calls"], str(calls))
 
@@ -89,10 +89,10 @@ class Preemption(unittest.TestCase):
         strategy = Strategy(2)
         variable = strategy.variable(np.zeros(1))
         with self.assertRaisesRegex(InvalidArgument, "grace is -2.5, but must be"):
-            PreemptionHandler(strategy, grace=-2.5)
+            strategy.preemption_handler(grace=-2.5)
         with self.assertRaisesRegex(InvalidArgument, "no path"):
-            PreemptionHandler(strategy, variables=[variable])
-        handler = PreemptionHandler(strategy)
+            strategy.preemption_handler(variables=[variable])
+        handler = strategy.preemption_handler()
 
         def fails(replica):
             raise KeyError("mine")
@@ -100,7 +100,7 @@ class Preemption(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "mine"):
             handler.run(fails)
         self.assertEqual(handler.total_run_calls, 0)
-        left = PreemptionHandler(strategy)
+        left = strategy.preemption_handler()
         handler.close()
         handler.close()
         strategy.close()  # ends the other one too
@@ -115,7 +115,7 @@ class Preemption(unittest.TestCase):
                 with self.assertRaisesRegex(FailedPrecondition, "the preemption handler is closed"):
                     call()
         with self.assertRaisesRegex(FailedPrecondition, "the strategy is closed"):
-            PreemptionHandler(strategy)
+            strategy.preemption_handler()
 
     def test_it_keeps_its_strategy_and_variables(self):
         handler, step = self.start()
@@ -127,7 +127,7 @@ class Preemption(unittest.TestCase):
         self.assertIsNotNone(strategy())
         handler.notify()
         self.assertIs(handler.save_if_preempted(), PreemptionState.OVER)
-        with libdist.Checkpoint(libdist.get_strategy(), self.path) as file:
+        with libdist.get_strategy().open_checkpoint(self.path) as file:
             self.assertEqual(np.array(file["steps"]).tolist(), [2])
         del handler
         gc.collect()

@@ -89,7 +89,7 @@ class Variables(unittest.TestCase):
         coordinator.assign("v", ((1, 2), (3, 4), (5, 6)))
         coordinator.scatter("v", Scatter.ADD, ([[10, 10]], [1]))
         self.assertEqual(coordinator.read_rows("v", (1, 0)).tolist(), [[13, 14], [1, 2]])
-        self.assertEqual(coordinator.schedule("change").get().tolist(), [[5, 6]])
+        self.assertEqual(coordinator.schedule("change").result().tolist(), [[5, 6]])
         self.assertEqual(coordinator.read_rows("v", [2]).tolist(), [[16, 17]])
         for change in (coordinator.create_variable, coordinator.assign):
             with self.assertRaisesRegex(OverflowError, "^0x400000000000000000 does not fit 64 bits"):
@@ -156,7 +156,7 @@ class Variables(unittest.TestCase):
         coordinator = self.together(2, 1, closures={"step": step})
         coordinator.create_variable("table", np.ones((5, 2), F32), partitions=[2, 1])
         coordinator.create_variable("scale", F32(0.5))
-        self.assertEqual(coordinator.schedule("step", np.array([4, 0])).get(), 0.5)
+        self.assertEqual(coordinator.schedule("step", np.array([4, 0])).result(), 0.5)
         self.assertEqual(coordinator.read("table")[:, 0].tolist(), [0.5, 1, 1, 1, 0.5])
         self.assertEqual(coordinator.read("scale"), -0.5)
 

@@ -87,20 +87,20 @@ class Rpc(unittest.TestCase):
         cancel = Cancel()
         remote = client.begin("wait", cancel=cancel)
         self.assertTrue(inside.wait(60))
-        self.assertFalse(remote.ready)
+        self.assertFalse(remote.done())
         with self.assertRaisesRegex(DeadlineExceeded, "The call continues to run"):
-            remote.get(timeout=0)
+            remote.result(timeout=0)
         cancel.signal("the user left")
         with self.assertRaisesRegex(Cancelled, "the user left"):
-            remote.get()
+            remote.result()
         self.assertTrue(told.wait(60))
         remote = client.begin("wait")
         remote.cancel()
         with self.assertRaises(Cancelled):
-            remote.get()
-        self.assertEqual(float(RpcClient(server.address).begin("fast", 3.0).get()), 3.0)  # which nobody else holds
+            remote.result()
+        self.assertEqual(float(RpcClient(server.address).begin("fast", 3.0).result()), 3.0)  # which nobody else holds
         remotes = [client.begin("fast", float(i)) for i in range(1000)]
-        self.assertEqual([float(remote.get()) for remote in remotes], [float(i) for i in range(1000)])
+        self.assertEqual([float(remote.result()) for remote in remotes], [float(i) for i in range(1000)])
 
     def test_a_server_that_is_closed_ends_its_calls(self):
         inside = threading.Event()
@@ -116,7 +116,7 @@ class Rpc(unittest.TestCase):
         self.assertTrue(inside.wait(60))
         server.close()
         with self.assertRaises(Unavailable):
-            remote.get()
+            remote.result()
         with self.assertRaisesRegex(FailedPrecondition, "the server is closed"):
             server.start()
         client.close()

@@ -86,7 +86,7 @@ class OneWorker(unittest.TestCase):
         path = tf.train.latest_checkpoint(self.folder)
         with libdist.Strategy(3) as strategy:
             steps = strategy.variable(np.float32(0), name="steps")
-            native = libdist.PreemptionHandler(strategy, path, [steps])
+            native = strategy.preemption_handler(path, [steps])
             self.assertEqual((native.total_run_calls, float(steps.read())), (3, 6))
             native.run(lambda replica: None)
             native.notify()
@@ -102,8 +102,7 @@ class OneWorker(unittest.TestCase):
         path = checkpoint.save(os.path.join(self.folder, "ckpt"))
         self.assertEqual(Handler(None, checkpoint, self.folder).total_run_calls, 0)
         for text in ("", "-1", "1e3", "many"):
-            libdist.save_checkpoint(
-                strategy._native, path, {"v": checkpoint.v._native}, metadata={"preemption.total_run_calls": text}
+            strategy._native.save_checkpoint(path, {"v": checkpoint.v._native}, metadata={"preemption.total_run_calls": text}
             )
             with self.assertRaisesRegex(libdist.DataLoss, "is no number of runs"):
                 Handler(None, checkpoint, self.folder)

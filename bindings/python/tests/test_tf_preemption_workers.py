@@ -249,7 +249,7 @@ class WorkersThatAreProcesses(unittest.TestCase):
                 )
                 path = tf.train.latest_checkpoint(folder)
                 self.assertEqual(sorted(os.listdir(folder)), ["checkpoint", os.path.basename(path)])
-                with libdist.Checkpoint(libdist.get_strategy(), path) as file:
+                with libdist.get_strategy().open_checkpoint(path) as file:
                     self.assertEqual(file.metadata["preemption.total_run_calls"], str(runs))
                     self.assertEqual(float(file["total"]), 4 * runs)
                 before = runs

@@ -50,17 +50,17 @@ class Values(unittest.TestCase):
             ({"a": 1}, ValueKind.DICT),
             (object(), ValueKind.OBJECT),
         ):
-            self.assertEqual(Value.of(s, thing).kind, kind, thing)
-        self.assertEqual(Value.of(s, True).dtype, DType.BOOL)
+            self.assertEqual(s.value(thing).kind, kind, thing)
+        self.assertEqual(s.value(True).dtype, DType.BOOL)
 
     def test_nests_come_back(self):
         thing = object()
         nest = {"b": [1.5, ("x", None)], "a": thing}
-        back = Value.of(self.strategy, nest).python()
+        back = self.strategy.value(nest).python()
         self.assertEqual(list(back), ["a", "b"])
         self.assertIs(back["a"], thing)
         self.assertEqual((back["b"][0].item(), back["b"][1]), (1.5, ("x", None)))
-        value = Value.of(self.strategy, nest)
+        value = self.strategy.value(nest)
         self.assertEqual(value.keys(), ["a", "b"])
         self.assertEqual(value.get("b").item(1).item(0).text, "x")
         self.assertEqual(value["b"][1], ("x", None))
@@ -71,7 +71,7 @@ class Values(unittest.TestCase):
 
     def test_wrap_shares_and_tensor_copies(self):
         array = np.arange(6.0).reshape(2, 3)
-        wrapped, copied = Value.wrap(self.strategy, array.T), Value.tensor(self.strategy, array.T)
+        wrapped, copied = self.strategy.value(array.T), self.strategy.tensor(array.T)
         array[0, 0] = 9
         self.assertEqual(wrapped.numpy()[0, 0], 9)
         self.assertEqual(copied.numpy()[0, 0], 0)
@@ -84,7 +84,7 @@ class Values(unittest.TestCase):
 
         array = np.zeros(3).view(Owned)
         gone = weakref.ref(array)
-        value = Value.wrap(self.strategy, array)
+        value = self.strategy.value(array)
         view = value.numpy()
         del array, value
         gc.collect()
@@ -100,7 +100,7 @@ class Values(unittest.TestCase):
 
         thing = Thing()
         gone = weakref.ref(thing)
-        value = Value.of(self.strategy, [thing])
+        value = self.strategy.value([thing])
         del thing
         gc.collect()
         self.assertIsNotNone(gone())
@@ -109,38 +109,38 @@ class Values(unittest.TestCase):
         self.assertIsNone(gone())
 
     def test_a_view_given_back_is_the_same_value(self):
-        view = Value.tensor(self.strategy, np.arange(4.0).reshape(2, 2)).numpy()
-        self.assertIs(Value.of(self.strategy, view), Value.of(self.strategy, view))
+        view = self.strategy.tensor(np.arange(4.0).reshape(2, 2)).numpy()
+        self.assertIs(self.strategy.value(view), self.strategy.value(view))
         for other in (view[1:], view.T, view.view(np.int64), view.reshape(4)):
-            self.assertIsNot(Value.of(self.strategy, other), Value.of(self.strategy, view))
-            np.testing.assert_array_equal(Value.of(self.strategy, other).numpy(), other)
+            self.assertIsNot(self.strategy.value(other), self.strategy.value(view))
+            np.testing.assert_array_equal(self.strategy.value(other).numpy(), other)
 
     def test_empty_and_scalar(self):
         for array in (np.zeros((0, 3), np.float32), np.zeros((2, 0)), np.float16(2), np.array(True)):
-            back = Value.of(self.strategy, array).numpy()
+            back = self.strategy.value(array).numpy()
             self.assertEqual((back.dtype, back.shape), (array.dtype, array.shape))
             np.testing.assert_array_equal(back, array)
 
     def test_bfloat16(self):
         raw = np.array([0x3F80, 0xC000], np.uint16)
-        out = Value.wrap(self.strategy, Tensor(raw, DType.BF16)).numpy()
+        out = self.strategy.value(Tensor(raw, DType.BF16)).numpy()
         self.assertEqual(dtype_of(out), DType.BF16)
         if ml_dtypes:
             self.assertEqual(out.dtype, np.dtype(ml_dtypes.bfloat16))
             self.assertEqual(out.astype(np.float32).tolist(), [1.0, -2.0])
-            back = Value.of(self.strategy, out.copy())
+            back = self.strategy.value(out.copy())
             self.assertEqual(back.dtype, DType.BF16)
             self.assertEqual(numpy_dtype(DType.BF16), out.dtype)
         else:
             self.assertEqual(out.array.tolist(), raw.tolist())
-            self.assertIs(Value.of(self.strategy, out), Value.of(self.strategy, out))
-        self.assertIn("bf16[2] [1, -2]", Value.wrap(self.strategy, Tensor(raw, DType.BF16)).describe())
+            self.assertIs(self.strategy.value(out), self.strategy.value(out))
+        self.assertIn("bf16[2] [1, -2]", self.strategy.value(Tensor(raw, DType.BF16)).describe())
         with self.assertRaises(InvalidArgument):
             Tensor(np.zeros(2), DType.BF16)
 
     def test_dlpack_both_ways(self):
         array = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
-        value = Value.of(self.strategy, Foreign(array))
+        value = self.strategy.value(Foreign(array))
         self.assertTrue(np.shares_memory(value.numpy(), array))
         back = np.from_dlpack(value)
         self.assertTrue(np.shares_memory(back, array))
@@ -148,7 +148,7 @@ class Values(unittest.TestCase):
         del value
         gc.collect()
         np.testing.assert_array_equal(back, array)
-        Value.of(self.strategy, array).__dlpack__()  # a capsule that nobody takes ends by itself
+        self.strategy.value(array).__dlpack__()  # a capsule that nobody takes ends by itself
 
         def step(replica):
             x = Foreign(np.full(3, replica.id + 1.0))
@@ -158,7 +158,7 @@ class Values(unittest.TestCase):
         self.assertEqual(self.strategy.run(step), [[3.0] * 3] * 2)
 
     def test_values_as_arrays(self):
-        value = Value.of(self.strategy, np.arange(3.0))
+        value = self.strategy.value(np.arange(3.0))
         self.assertEqual((np.asarray(value) + 1).tolist(), [1, 2, 3])
         self.assertEqual(np.asarray(value, dtype=np.int8).dtype, np.int8)
         self.assertEqual(str(value), "f64[3] [0, 1, 2]")
@@ -167,25 +167,25 @@ class Values(unittest.TestCase):
     def test_what_is_no_tensor_is_refused(self):
         for bad in ("x", b"x", object(), {1, 2}, [object()]):
             with self.assertRaises((TypeError, InvalidArgument), msg=repr(bad)):
-                Value.tensor(self.strategy, bad)
+                self.strategy.tensor(bad)
         for bad in (np.zeros(2, "S3"), np.zeros(2, ">f4"), np.zeros(2, np.complex128), np.zeros(2, "M8[s]")):
             with self.assertRaises(ValueError, msg=repr(bad)):
-                Value.tensor(self.strategy, bad)
+                self.strategy.tensor(bad)
         with self.assertRaises(InvalidArgument):
-            Value.tensor(self.strategy, np.zeros((1,) * 17))
+            self.strategy.tensor(np.zeros((1,) * 17))
         with self.assertRaises(InvalidArgument):
-            Value.of(self.strategy, [1]).numpy()
+            self.strategy.value([1]).numpy()
 
     def test_composites(self):
-        slices = Value.indexed_slices(self.strategy, np.ones((2, 3), "f"), np.array([0, 4]), np.array([5, 3]))
+        slices = self.strategy.indexed_slices(np.ones((2, 3), "f"), np.array([0, 4]), np.array([5, 3]))
         self.assertEqual(slices.kind, ValueKind.INDEXED_SLICES)
         self.assertEqual([part.shape for part in slices], [(2, 3), (2,), (2,)])
-        ragged = Value.ragged(self.strategy, np.arange(3), np.array([0, 1, 3]))
+        ragged = self.strategy.ragged(np.arange(3), np.array([0, 1, 3]))
         self.assertEqual(ragged.kind, ValueKind.RAGGED)
-        sparse = Value.sparse(self.strategy, np.array([[0, 1]]), np.array([5.0]), np.array([2, 2]))
+        sparse = self.strategy.sparse(np.array([[0, 1]]), np.array([5.0]), np.array([2, 2]))
         self.assertEqual(sparse[1].tolist(), [5.0])
         with self.assertRaises(InvalidArgument):
-            Value.sparse(self.strategy, np.array([0, 1]), np.array([5.0]), np.array([2, 2]))
+            self.strategy.sparse(np.array([0, 1]), np.array([5.0]), np.array([2, 2]))
 
 
 class Outside(unittest.TestCase):

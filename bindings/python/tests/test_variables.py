@@ -79,7 +79,7 @@ class Variables(unittest.TestCase):
             replica.assign(v, np.full(2, replica.id + 1.0))
             before = replica.read(v).tolist()
             replica.assign(own, np.float64(replica.id + 1), Assign.ADD)
-            slices = Value.indexed_slices(replica.strategy, np.ones((1,)), np.array([replica.id]))
+            slices = replica.strategy.indexed_slices(np.ones((1,)), np.array([replica.id]))
             replica.scatter(v, Scatter.ADD, slices)
             return before, given
 
@@ -118,10 +118,10 @@ class Variables(unittest.TestCase):
         v = self.strategy.variable(np.zeros(2))
         x = self.strategy.per_replica([np.ones(2), np.full(2, 2.0)])
 
-        def add(copy, x):
-            copy += x
+        def add(place, x):
+            place.copy += x
 
-        self.strategy.update(v, add, (x,))
+        self.strategy.update(v, add, (x,), parallel=True)
         self.assertEqual(v.component(1).tolist(), [2, 2])
         places = []
 
@@ -130,10 +130,10 @@ class Variables(unittest.TestCase):
             place.copy[:] = x * scale
             return place.copy[0]
 
-        out = self.strategy.update_values(v, put, (x,), {"scale": 10})
+        out = self.strategy.update(v, put, (x,), {"scale": 10})
         self.assertEqual(places, [(0, "CPU:0"), (1, "CPU:1")])
         self.assertEqual([part.item() for part in out], [10, 20])
-        loose = self.strategy.update_values(v, put, (x,), {"scale": 1}, group=False)
+        loose = self.strategy.update(v, put, (x,), {"scale": 1}, group=False)
         self.assertIsInstance(loose, tuple)
         rows = self.strategy.update_non_slot(lambda place, x: x.sum(), (x,))
         self.assertEqual([part.item() for part in rows], [2, 4])
@@ -154,7 +154,7 @@ class Variables(unittest.TestCase):
 
         for call in (
             lambda: self.strategy.update(v, broken),
-            lambda: self.strategy.update_values(v, broken),
+            lambda: self.strategy.update(v, broken, parallel=True),
             lambda: self.strategy.update_non_slot(broken),
             lambda: self.strategy.run(lambda replica: replica.update(v, broken)),
             lambda: self.strategy.variable(lambda: broken(None)),
@@ -165,7 +165,7 @@ class Variables(unittest.TestCase):
 
     def test_containers_and_scatter(self):
         v = self.strategy.variable(np.zeros((3, 2)))
-        v.scatter(Scatter.ADD, Value.indexed_slices(self.strategy, np.ones((1, 2)), np.array([2])))
+        v.scatter(Scatter.ADD, self.strategy.indexed_slices(np.ones((1, 2)), np.array([2])))
         self.assertEqual(v.read()[2].tolist(), [1, 1])
         copies = self.strategy.local_results(v)
         self.assertEqual(len(copies), 2)

@@ -35,10 +35,10 @@ def step(replica: Replica, x: libdist.Array, weights: Variable) -> dict[str, lib
     """A replica function."""
     gradient: libdist.Array = replica.all_reduce(ReduceOp.SUM, x, out=None, tag="grads", timeout=1.5)
     work: Work = replica.begin.all_reduce(ReduceOp.MEAN, gradient, out=gradient)
-    work.wait(timeout=2.0)
+    work.result(timeout=2.0)
     with replica.plan.broadcast(0, gradient) as plan:
         plan.start()
-        plan.wait()
+        plan.result()
     replica.assign(weights, gradient)
     return {"gradient": gradient}
 
@@ -106,7 +106,7 @@ def servers() -> None:
         coordinator.create_variable("w", np.zeros(3), partitions=[1])
         remote: RemoteValue = coordinator.schedule("train", np.ones(3), timeout=1.0)
         coordinator.join()
-        print(remote.ready, coordinator.variable_part("w", 0).device, coordinator.query().completed)
+        print(remote.done(), coordinator.variable_part("w", 0).device, coordinator.query().completed)
         return coordinator.read("w")
 
     print(schedule)
@@ -130,7 +130,7 @@ def main() -> float:
         for batch in strategy.dataset_from_tensors(np.arange(8.0), global_batch_size=4, shuffle=True):
             print(strategy.local_results(batch)[0])
         ids: list[int] = [replica.id for replica in strategy.run(lambda replica: replica)]
-        mean = libdist.Metric(strategy, libdist.MetricKind.MEAN)
+        mean = strategy.metric(libdist.MetricKind.MEAN)
         print(ids, strategy.reduce(ReduceOp.SUM, result["gradient"]), weights.read())
         return mean.result()
 

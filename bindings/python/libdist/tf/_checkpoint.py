@@ -105,7 +105,7 @@ def save(checkpoint: Any, path: str) -> bool:
             passing.append(owner.variable(_value(variable), name=name))
             natives[name] = passing[-1]
     try:
-        libdist.save_checkpoint(owner, path, natives, metadata=texts)
+        owner.save_checkpoint(path, natives, metadata=texts)
     finally:
         for temporary in passing:
             temporary.close()
@@ -191,7 +191,7 @@ def load(checkpoint: Any, path: str) -> Status:
     status = Status(checkpoint, path)
     held = held_by(checkpoint)
     owner = owner_of(held)
-    with libdist.Checkpoint(owner, path) as file:
+    with owner.open_checkpoint(path) as file:
         names = set(file.names())
         ours = {name: one for name, one in held.items() if name in names and _has(owner, one)}
         for name, variable in ours.items():
@@ -203,7 +203,7 @@ def load(checkpoint: Any, path: str) -> Status:
                 )
         status._pending = {name: None if name in ours else np.array(file.read(name)) for name in names}
     if ours:
-        libdist.load_checkpoint(owner, path, {name: variable._native for name, variable in ours.items()})
+        owner.load_checkpoint(path, {name: variable._native for name, variable in ours.items()})
     status._given = dict(ours)
     status._later()
     return status

@@ -28,7 +28,7 @@ class Composite(Refusing):
         raise NotImplementedError
 
     def _as_value_of(self, strategy: libdist.Strategy) -> libdist.Value:
-        return libdist.Value.composite(strategy, self._kind, [plain(part) for part in self._parts()])
+        return strategy.composite(self._kind, [plain(part) for part in self._parts()])
 
     def _with_parts(self, fn: Callable[[Any], Any]) -> Any:
         """One like it, of other tensors."""

@@ -45,7 +45,7 @@ def interned(strategy: libdist.Strategy, thing: Any, make: Callable[[], Any], wh
     with _boxes_lock:
         value = _boxes.get(key)
     if value is None:
-        made = libdist.Value.of(strategy, make())  # without the lock: what is given may be read of other workers
+        made = strategy.value(make())  # without the lock: what is given may be read of other workers
         with _boxes_lock:
             value = _boxes.setdefault(key, made)
     return value
@@ -174,8 +174,8 @@ def _components(distributed: DistributedValues, dtype: Any) -> libdist.Value:
         return value
     strategy = distributed._strategy
     items = [_component(strategy, item, dtype) for item in distributed.values]
-    make = libdist.Value.mirrored if isinstance(distributed, Mirrored) else libdist.Value.per_replica
-    return make(strategy, items)
+    make = strategy.mirrored if isinstance(distributed, Mirrored) else strategy.per_replica
+    return make(items)
 
 
 def _component(strategy: libdist.Strategy, item: Any, dtype: Any) -> Any:

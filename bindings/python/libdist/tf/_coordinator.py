@@ -50,7 +50,7 @@ class RemoteValueImpl(RemoteValue):
     def get(self) -> Any:
         """See RemoteValue."""
         with reporting_losses():
-            return received(self._native.get())
+            return received(self._native.result())
 
 
 class PerWorkerValues(Reference, Refusing):

@@ -139,7 +139,7 @@ class StrategyExtended(Refusing):
         if isinstance(value, DistributedValues):
             return value.values
         crossing = Crossing(self._native)
-        given = libdist.Value.of(self._native, crossing.carry(value))
+        given = self._native.value(crossing.carry(value))
         return tuple(crossing.take(item, value) for item in self._native.local_results(given))
 
     # ---- values -----------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class StrategyExtended(Refusing):
 
         given = crossing.carry(args), crossing.carry_named(kwargs)
         replica = libdist.get_replica() if inside else None
-        native = self._native.update_values if replica is None else replica.update
+        native = self._native.update if replica is None else replica.update
         return crossing.take_results(native(variable._native, change, *given, group=group))
 
     def update_non_slot(
@@ -265,7 +265,7 @@ class StrategyExtended(Refusing):
         return self._native.variable_created_in_scope(self._value(v))
 
     def _value(self, variable: Any) -> libdist.Value:
-        return libdist.Value.of(self._native, _variable(primary(variable))._native)
+        return self._native.value(_variable(primary(variable))._native)
 
     def value_container(self, value: Any) -> Any:
         """The variable that a value is, or is a copy of; any other value as it is."""

@@ -72,7 +72,7 @@ class PreemptionCheckpointHandler(Refusing):
         self._looks = False
         self._runs = 0
         self._notice = Notice()
-        self._native = libdist.PreemptionHandler(self._strategy._native, grace=config.grace_period)
+        self._native = self._strategy._native.preemption_handler(grace=config.grace_period)
         try:
             self._restore()
             self._watcher = begin(config, self._notice)
@@ -196,7 +196,7 @@ class PreemptionCheckpointHandler(Refusing):
 
     def _restored(self, path: str) -> int:
         """How many runs a file says: a native handler's says it by a text alone."""
-        with libdist.Checkpoint(self._strategy._native, path) as file:
+        with self._strategy._native.open_checkpoint(path) as file:
             text = file.metadata.get(RUNS_TEXT)
         if text is None:
             return int(self._counter)

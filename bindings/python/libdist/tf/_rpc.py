@@ -47,7 +47,7 @@ class StatusOrResult:
         if self._known:
             return
         try:
-            self._value = received(self._remote.get())
+            self._value = received(self._remote.result())
         except libdist.DistError as error:
             self._error = error
         self._known = True

@@ -121,7 +121,7 @@ class Strategy(Refusing):
         """Joins the components of a per-replica value along an axis, in the order of replica ids."""
         if isinstance(value, IndexedSlices):
             raise libdist.Unimplemented("gather does not support IndexedSlices")
-        given = libdist.Value.of(self._native, tensors(self._native, value))
+        given = self._native.value(tensors(self._native, value))
         return restored(from_native(self._native.gather(given, axis), self._native), value)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:

@@ -273,7 +273,7 @@ class Variable(Assignable, metaclass=_VariableType):
     def batch_scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
         """Gives rows values, batch by batch."""
         owner = self._owner
-        given = libdist.Value.of(owner, [plain(sparse_delta.values), plain(sparse_delta.indices)])
+        given = owner.value([plain(sparse_delta.values), plain(sparse_delta.indices)])
         replica = self._replica()
         if replica is None:
             self._native.scatter(libdist.Scatter.BATCH_UPDATE, given)

@@ -188,7 +188,7 @@ class _Native(Metric):
         super().__init__(dtype, name)
         self._on_servers = None if owner_of_servers() is None else _OnServers(self._name)
         if self._on_servers is None:
-            self._native = libdist.Metric(libdist.get_strategy(), self._kind, self._name)
+            self._native = libdist.get_strategy().metric(self._kind, self._name)
 
     def _update(self, values: Any, labels: Any, sample_weight: Any) -> None:
         if self._on_servers is not None:
@@ -200,7 +200,7 @@ class _Native(Metric):
             raise libdist.FailedPrecondition("update_state() belongs to the replica function: strategy.run(fn)")
         tensors = (values, labels, sample_weight)
         given = [None if tensor is None else plain(convert_to_tensor(tensor)) for tensor in tensors]
-        self._native.update(replica, *given)
+        replica.update_metric(self._native, *given)
 
     @property
     def variables(self) -> list[Variable]:

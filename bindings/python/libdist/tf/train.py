@@ -158,7 +158,7 @@ def _open(path: Path) -> libdist.Checkpoint:
         if latest is None:
             raise libdist.NotFound(f"there is no checkpoint in {path!r}")
         path = latest
-    return libdist.Checkpoint(libdist.get_strategy(), path)
+    return libdist.get_strategy().open_checkpoint(path)
 
 
 @checked

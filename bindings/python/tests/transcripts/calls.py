@@ -114,14 +114,13 @@ def batch(g, call):
 
 
 def update(g):
-    if g.number("options.parallel"):
-        return g.needed("variable").update(g.player.function("update of copy"), g.object("args"))
     if not g.has("variable"):
         raise NotInPython("a variable is an object, which nothing stands for")
     group = not g.number("options.ungrouped")
-    fn = g.player.function("update")
-    return g.needed("strategy").update_values(
-        g.object("variable"), fn, g.object("args"), g.object("kwargs"), group=group
+    parallel = bool(g.number("options.parallel"))
+    fn = g.player.function("parallel update" if parallel else "update")
+    return g.needed("strategy").update(
+        g.object("variable"), fn, g.object("args"), g.object("kwargs"), group=group, parallel=parallel
     )
 
 
@@ -242,7 +241,7 @@ def value_get(g):
 
 
 def value_tensor(g):
-    return Answers(tensor=Value.of(libdist.get_strategy(), g.object("value")).numpy())
+    return Answers(tensor=libdist.get_strategy().value(g.object("value")).numpy())
 
 
 def made(make):
@@ -291,16 +290,16 @@ CALLS = {
     "all_reduce_value": lambda g: g.needed("replica").all_reduce_value(g.number("op"), g.object("value"), **g.timeout()),
     "all_gather_value": lambda g: g.needed("replica").all_gather_value(g.object("value"), **g.options("axis")),
     "merge_call": merge_call,
-    "value_create_tensor": made(lambda s, g: Value.tensor(s, g.tensor("tensor"))),
-    "value_create_per_replica": made(lambda s, g: Value.per_replica(s, g.objects("items"))),
-    "value_create_mirrored": made(lambda s, g: Value.mirrored(s, g.objects("items"))),
+    "value_create_tensor": made(lambda s, g: s.tensor(g.tensor("tensor"))),
+    "value_create_per_replica": made(lambda s, g: s.per_replica(g.objects("items"))),
+    "value_create_mirrored": made(lambda s, g: s.mirrored(g.objects("items"))),
     "value_create_list": lambda g: g.objects("items"),
     "value_create_tuple": lambda g: tuple(g.objects("items")),
     "value_create_dict": lambda g: dict(zip(g.texts("keys"), g.objects("items"))),
-    "value_create_none": made(lambda s, g: Value.of(s, None)),
-    "value_create_text": made(lambda s, g: Value.of(s, g.text("text"))),
-    "value_create_composite": made(lambda s, g: Value.composite(s, g.number("kind"), g.objects("parts"))),
-    "value_create_variable": lambda g: Value.of(libdist.get_strategy(), g.object("variable")),
+    "value_create_none": made(lambda s, g: s.value(None)),
+    "value_create_text": made(lambda s, g: s.value(g.text("text"))),
+    "value_create_composite": made(lambda s, g: s.composite(g.number("kind"), g.objects("parts"))),
+    "value_create_variable": lambda g: libdist.get_strategy().value(g.object("variable")),
     "values_from_function": lambda g: g.needed("strategy").values_from_function(g.player.function("value")),
     "value_item": value_item,
     "value_get": value_get,

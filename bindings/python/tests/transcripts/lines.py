@@ -122,7 +122,7 @@ def quoted(text):
 
 def tree_of(thing, name_of):
     """What a value is, as a list of literals and marks, to be compared by same_tree()."""
-    value = thing if isinstance(thing, Value) else Value.of(libdist.get_strategy(), thing)
+    value = thing if isinstance(thing, Value) else libdist.get_strategy().value(thing)
     kind = value.kind
     if kind == ValueKind.TENSOR:
         return [literal_of(value.numpy())]

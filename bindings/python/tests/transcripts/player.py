@@ -237,8 +237,8 @@ def _changed(line, copy):
             copy[...] = after
 
 
-def _update_copy(player, call, copy, *args):
-    now = literal_of(copy)
+def _parallel_update(player, call, place, *args):
+    now = literal_of(place.copy)
 
     def fits(given):
         wanted = given.get("args.is")
@@ -246,7 +246,7 @@ def _update_copy(player, call, copy, *args):
         return same_literal(given["copy"], now) and same
 
     line = player.take(call, "update", fits)
-    _changed(line, copy)
+    _changed(line, place.copy)
     player.perform(line, _given(line, args, {}))
 
 
@@ -298,7 +298,7 @@ FUNCTIONS = {
     "replica": _replica,
     "merge": _merge,
     "update": _update,
-    "update of copy": _update_copy,
+    "parallel update": _parallel_update,
     "value": _value,
     "initial": _initial,
     "source": lambda player, call, index: _element(player, call, "source", index=index),
