@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Optional
 
 from . import _cdist
-from ._arguments import checked
+from ._arguments import Rule, Unfit, checked
+from ._prometheus import register
 from .constants import Collective
+
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
 
 
 class Straggler(NamedTuple):
@@ -27,6 +32,17 @@ class Straggler(NamedTuple):
     """How long all others, all there, waited for it."""
     max_late_ns: int
     tag: str
+
+
+def _fit_registry(given: Any) -> Any:
+    if given is None or callable(getattr(given, "register", None)):
+        return given
+    raise Unfit(given, _A_REGISTRY)
+
+
+_A_REGISTRY = "a prometheus_client.CollectorRegistry or None"
+Registry = Annotated[Any, Rule(_fit_registry, _A_REGISTRY)]
+"""Of prometheus_client, which has types, but need not be installed."""
 
 
 @checked
@@ -55,6 +71,18 @@ class Inspection:
         text = _cdist.Text()
         text.write_metrics(self._native("Strategy.write_metrics"), name)
         return str(text.text())
+
+    def register_metrics(self, registry: Registry = None, name: Optional[str] = None) -> None:
+        """Adds write_metrics() to the pages of a prometheus_client registry, until the strategy is closed.
+
+        registry: a CollectorRegistry; None: prometheus_client.REGISTRY. name: the label `strategy`, by which a program with
+        several strategies tells them apart.
+        """
+        self._native("Strategy.register_metrics")
+        register(self._self(), registry, name)
+
+    def _self(self) -> Strategy:
+        raise NotImplementedError
 
     def stragglers(self) -> list[Straggler]:
         """Who comes last: a table over the rounds that the recorder still holds, most often last first."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from concurrent.futures import Executor
@@ -26,6 +27,7 @@ from .checkpoint import Path, Variables
 from .communication import CommunicationOptions
 from .constants import (
     Aggregation,
+    LogLevel,
     MetricKind,
     Numerics,
     Placement,
@@ -57,6 +59,10 @@ LogFn = Callable[[int, str], None]
 """log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
 
 
+def _log_to(logger: logging.Logger) -> LogFn:
+    return lambda level, message: logger.log(getattr(logging, LogLevel(level).name), "%s", message)
+
+
 @checked
 class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
     """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
@@ -76,7 +82,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         threads: Threads = Threads.CALLER,
         placement: Placement = Placement.FREE,
         timeout: Timeout = None,
-        log: Optional[LogFn] = None,
+        log: Union[None, logging.Logger, LogFn] = None,
         parameter_device: Optional[str] = None,
         communication: Optional[CommunicationOptions] = None,
         cross_device: Optional[CrossDevice] = None,
@@ -105,7 +111,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
 
         num_replicas: 0: as many as this process may use CPUs. timeout: seconds, the longest wait for a peer in one collective;
         None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who reduces values from
-        outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's threads; 0: the system's
+        outside. log: a logger, or a function. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's threads; 0: the system's
         default. async_bytes: the most that asynchronous collectives may take that are under way; 0: libdist's choice. cpus:
         where its threads may be, by the system's numbers: placement chooses among them, and num_replicas 0 counts them; None:
         the calling thread's affinity mask. move_host_threads: a thread of the program's that is a replica and keeps meeting
@@ -144,7 +150,7 @@ class Strategy(Native, Outside, Input, Inspection, Serving, Batching):
         if cross_device is not None:
             options.cross_device = cross_device._native()
         if log is not None:
-            self._tokens.append(_calls.keep(_calls.Log(log)))
+            self._tokens.append(_calls.keep(_calls.Log(_log_to(log) if isinstance(log, logging.Logger) else log)))
             options.set_log(self._tokens[-1])
         if functions is not None:
             self._tokens.append(_calls.keep(functions))

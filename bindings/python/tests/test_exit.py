@@ -191,7 +191,7 @@ daemon(lambda: client.call("stuck", np.ones(1000)))
     "a client without a server": """
 client = libdist.RpcClient("127.0.0.1:9")
 values = [client.begin("nothing", np.ones(1000)) for _ in range(4)]
-daemon(values[0].get)
+daemon(values[0].result)
 entered.set()
 """,
 }

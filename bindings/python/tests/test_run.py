@@ -149,14 +149,6 @@ class Properties(unittest.TestCase):
             self.assertEqual(strategy.parameter_devices, ["/job:localhost/replica:0/task:0/device:CPU:5"])
             self.assertTrue(strategy.query().between_graph)
 
-    def test_log_lines_arrive(self):
-        lines = []
-        with Strategy(2, log=lambda level, line: lines.append((level, line))) as strategy:
-            strategy.run(lambda replica: None)
-        for level, line in lines:
-            self.assertIsInstance(line, str)
-            self.assertIn(level, (1, 2, 3))
-
     def test_looking_inside(self):
         with Strategy(2) as strategy:
             strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(2), tag="grads"))

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of strategies in a registry of prometheus_client, which need not be installed otherwise."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Iterable, Optional
+
+from .errors import FailedPrecondition
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class Collector:
+    """All strategies of one registry: each family of metrics may be in its page only once."""
+
+    def __init__(self) -> None:
+        self._names: weakref.WeakKeyDictionary[Strategy, Optional[str]] = weakref.WeakKeyDictionary()
+
+    def add(self, strategy: Strategy, name: Optional[str]) -> None:
+        self._names[strategy] = name
+
+    def describe(self) -> Iterable[Any]:
+        """No names, which come and go with the strategies."""
+        return ()
+
+    def collect(self) -> Iterable[Any]:
+        """Called by the registry for each page."""
+        parser = importlib.import_module("prometheus_client.parser")
+        families: dict[str, Any] = {}
+        for strategy, name in list(self._names.items()):
+            try:
+                page = strategy.write_metrics(name)
+            except FailedPrecondition:  # it is closed
+                continue
+            for family in parser.text_string_to_metric_families(page):
+                families.setdefault(family.name, family)
+                if families[family.name] is not family:
+                    families[family.name].samples.extend(family.samples)
+        return families.values()
+
+
+_lock = threading.Lock()
+_collectors: weakref.WeakKeyDictionary[Any, Collector] = weakref.WeakKeyDictionary()
+
+
+def register(strategy: Strategy, registry: Any, name: Optional[str]) -> None:
+    """Adds a strategy to the collector of a registry; None: the default registry."""
+    if registry is None:
+        registry = importlib.import_module("prometheus_client").REGISTRY
+    with _lock:
+        collector = _collectors.get(registry)
+        if collector is None:
+            collector = Collector()
+            registry.register(collector)
+            _collectors[registry] = collector
+        collector.add(strategy, name)
