@@ -323,7 +323,9 @@ def check_of(annotation: Any) -> Check:
 def _check_of(annotation: Any) -> Optional[Check]:
     """The check for an annotation; None for one that allows everything."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if annotation is Any or annotation is object or isinstance(annotation, TypeVar):
+    if isinstance(annotation, TypeVar):
+        return None if annotation.__bound__ is None else _check_of(annotation.__bound__)
+    if annotation is Any or annotation is object:
         return None
     if origin is Annotated:
         return next((rule.check for rule in arguments[1:] if isinstance(rule, Rule)), _check_of(arguments[0]))
@@ -477,7 +479,7 @@ _MARK = "_checks_itself"
 
 
 def unchecked(function: T) -> T:
-    """Marks a method that @checked leaves as it is: one with a fast path, or with checks in TensorFlow's words."""
+    """Marks a method that @checked leaves as it is, because it has a fast path without checks."""
     setattr(function, _MARK, True)
     return function
 

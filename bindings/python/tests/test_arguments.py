@@ -2,6 +2,7 @@
 """Wrong arguments: every public function says which of its arguments is wrong, and what it should be."""
 
 import enum
+import functools
 import inspect
 import math
 import unittest
@@ -9,6 +10,7 @@ import unittest
 import numpy as np
 
 import libdist
+import libdist.tf as tf
 from libdist import (
     Aggregation,
     CommunicationOptions,
@@ -20,8 +22,9 @@ from libdist import (
     Strategy,
     Threads,
     Topology,
-    Value,
 )
+from libdist._arguments import OWN_CHECK, _Plan
+from libdist.tf._missing import Namespace
 
 
 class Wrong:
@@ -79,7 +82,54 @@ def parameters(function):
             yield parameter.name
 
 
+def tensorflow_functions():
+    """Every function of libdist.tf, as functions() does."""
+    spaces, seen = [("tf", tf)], set()
+    while spaces:
+        title, space = spaces.pop()
+        for name in getattr(space, "__all__", None) or vars(space):
+            thing = getattr(space, name, None)
+            imported = inspect.isfunction(thing) and inspect.ismodule(space) and not hasattr(space, "__all__")
+            if name.startswith("_") or id(thing) in seen or imported and thing.__module__ != space.__name__:
+                continue
+            seen.add(id(thing))
+            if isinstance(thing, Namespace):
+                spaces.append((f"{title}.{name}", thing))
+            elif inspect.ismodule(thing) and thing.__name__.startswith("libdist.tf."):
+                spaces.append((f"{title}.{name}", thing))
+            elif inspect.isfunction(thing):
+                yield f"{title}.{name}", thing
+            elif inspect.isclass(thing) and not issubclass(thing, (enum.Enum, BaseException, tuple, np.ndarray)):
+                if thing.__init__ is not object.__init__:
+                    yield f"{title}.{name}", functools.partial(thing.__init__, object.__new__(thing))
+                for attribute in dir(thing):
+                    member = inspect.getattr_static(thing, attribute)
+                    if inspect.isfunction(member) and not attribute.startswith("_"):
+                        yield f"{title}.{name}.{attribute}", functools.partial(member, object.__new__(thing))
+
+
+# Made by libdist, or not TensorFlow's: what its modules have from others.
+TF_RESULTS = {"Namespace", "Mirrored", "PerReplica", "DistributedValues", "PerWorkerValue", "PerWorkerValues"}
+
+
 class EveryFunction(unittest.TestCase):
+    def test_those_of_tensorflow_too(self):
+        tried = 0
+        for title, function in tensorflow_functions():
+            inner = function.func if isinstance(function, functools.partial) else function
+            module, name = inner.__module__, title.split(".")[-1]
+            if name in TF_RESULTS:
+                continue
+            plan = _Plan(inspect.unwrap(inner), module, inner is not function)
+            for parameter, check in plan.by_name.items():
+                if check is OWN_CHECK.check:
+                    continue
+                tried += 1
+                with self.subTest(f"{title}: {parameter}"):
+                    with self.assertRaisesRegex((TypeError, ValueError), rf"\(\): {parameter} is <wrong>, but must be "):
+                        function(**{parameter: Wrong()})
+        self.assertGreater(tried, 300)
+
     def test_each_names_what_is_wrong(self):
         tried = 0
         for title, function in functions():

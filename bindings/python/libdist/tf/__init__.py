@@ -19,6 +19,8 @@ of TensorFlow's that is not here is an AttributeError that says what to use.
 
 import numpy as _np
 
+from libdist._arguments import checked as _checked
+
 from . import config, data, distribute, errors, keras, metrics, nn, tpu, train
 from ._composites import (
     IndexedSlices,
@@ -97,7 +99,7 @@ ragged = _Namespace("tf.ragged", constant=ragged_constant)
 """tf.ragged."""
 sparse = _Namespace("tf.sparse", SparseTensor=SparseTensor, from_dense=sparse_from_dense, to_dense=sparse_to_dense)
 """tf.sparse."""
-nest = _Namespace("tf.nest", flatten=_leaves_of, map_structure=_map_leaves)
+nest = _Namespace("tf.nest", flatten=_leaves_of, map_structure=_checked(_map_leaves))
 """tf.nest, of one nest."""
 
 __all__ = [

@@ -7,10 +7,10 @@ import functools
 import json
 import os
 from dataclasses import replace
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Annotated, Any, Mapping, Optional, Sequence, Union
 
 import libdist
-from libdist._arguments import checked, unchecked
+from libdist._arguments import OWN_CHECK, checked
 from libdist.cluster import TaskId
 
 from ._missing import Refusing
@@ -34,8 +34,7 @@ class ClusterSpec(Refusing):
     _tf_name = "tf.train.ClusterSpec"
     _native: libdist.ClusterSpec
 
-    @unchecked
-    def __init__(self, cluster: Union[ClusterSpec, Mapping[str, Tasks]]) -> None:
+    def __init__(self, cluster: Annotated[Union[ClusterSpec, Mapping[str, Tasks]], OWN_CHECK]) -> None:
         if isinstance(cluster, ClusterSpec):
             self._native = cluster._native
             return

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Annotated, Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 import libdist
-from libdist._arguments import checked, unchecked
+from libdist._arguments import OWN_CHECK, checked
 
 from . import _closures
 from ._closures import Reference
@@ -103,15 +103,13 @@ class ClusterCoordinator(Refusing):
 
     _tf_name = "tf.distribute.coordinator.ClusterCoordinator"
 
-    @unchecked
-    def __new__(cls, strategy: ParameterServerStrategy) -> Any:
+    def __new__(cls, strategy: Annotated[ParameterServerStrategy, OWN_CHECK]) -> Any:
         made = strategy._cluster_coordinator
         if made is None:
             made = strategy._cluster_coordinator = super().__new__(cls)
         return made
 
-    @unchecked
-    def __init__(self, strategy: ParameterServerStrategy) -> None:
+    def __init__(self, strategy: Annotated[ParameterServerStrategy, OWN_CHECK]) -> None:
         if "_strategy" in self.__dict__:
             return
         self._strategy = strategy
@@ -132,9 +130,8 @@ class ClusterCoordinator(Refusing):
 
     # ---- closures ---------------------------------------------------------------------------------------------------
 
-    @unchecked
     def schedule(
-        self, fn: Callable[..., Any], args: Optional[Sequence[Any]] = None, kwargs: Optional[Mapping[str, Any]] = None
+        self, fn: Annotated[Callable[..., Any], OWN_CHECK], args: Optional[Sequence[Any]] = None, kwargs: Optional[Mapping[str, Any]] = None
     ) -> RemoteValue:
         """Has a worker run a tf.function, and does not wait for it, unless very many wait.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, cast
 import numpy as np
 
 import libdist
+from libdist._arguments import checked
 from libdist._tensors import owner_of
 
 from ._nest import leaves_of
@@ -34,6 +35,7 @@ def divided(value: libdist.Value, strategy: libdist.Strategy) -> Any:
     return tensor_of(value.numpy())
 
 
+@checked
 def on_logical_devices(function: Function) -> Function:
     """Decorates a function that is to run on every logical device, each with its part of what is split.
 

@@ -36,6 +36,7 @@ class TensorSpec:
         return f"TensorSpec(shape={self.shape}, dtype=tf.{self.dtype}, name={self.name!r})"
 
 
+@checked
 class RaggedTensorSpec(TensorSpec):
     """Of ragged tensors."""
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Annotated, Any, Callable, Mapping, Optional, Sequence
 
 import libdist
-from libdist._arguments import checked, unchecked
+from libdist._arguments import OWN_CHECK, checked
 
 from ._cluster import ClusterResolver, native_of
 from ._convert import from_native, tensors
@@ -31,10 +31,9 @@ def _divided(strategy: libdist.Strategy, nest: Any) -> Any:
 class MeshStrategy(Strategy):
     """What both forms of TPUStrategy have in common."""
 
-    @unchecked
     def __init__(
         self,
-        cluster_resolver: Optional[ClusterResolver],
+        cluster_resolver: Annotated[Optional[ClusterResolver], OWN_CHECK],
         device_assignment: Optional[DeviceAssignment],
         use_spmd_partitioning: bool,
     ) -> None:
@@ -89,10 +88,9 @@ class MeshStrategy(Strategy):
 class TPUStrategyV1(MeshStrategy):
     """tf.distribute.experimental.TPUStrategy, the older form."""
 
-    @unchecked
     def __init__(
         self,
-        tpu_cluster_resolver: Optional[ClusterResolver] = None,
+        tpu_cluster_resolver: Annotated[Optional[ClusterResolver], OWN_CHECK] = None,
         device_assignment: Optional[DeviceAssignment] = None,
     ) -> None:
         super().__init__(tpu_cluster_resolver, device_assignment, False)
@@ -102,18 +100,16 @@ class TPUStrategyV1(MeshStrategy):
 class TPUStrategy(MeshStrategy):
     """Replicas that are made of logical devices, as many as the device assignment says."""
 
-    @unchecked
     def __init__(
         self,
-        tpu_cluster_resolver: Optional[ClusterResolver] = None,
+        tpu_cluster_resolver: Annotated[Optional[ClusterResolver], OWN_CHECK] = None,
         experimental_device_assignment: Optional[DeviceAssignment] = None,
         experimental_spmd_xla_partitioning: bool = False,
     ) -> None:
         """Without an assignment each device of the resolver is a replica; without a resolver each CPU is one."""
         super().__init__(tpu_cluster_resolver, experimental_device_assignment, experimental_spmd_xla_partitioning)
 
-    @unchecked
-    def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
+    def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Annotated[Sequence[int], OWN_CHECK]) -> Any:
         """Splits a tensor, or each of a nest, over the replica's logical devices.
 
         Element-wise functions of NumPy, casts, reductions and tf.identity() run on every device with its part. An

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Optional, cast
+from typing import TYPE_CHECKING, Annotated, Any, Callable, Optional, cast
 
 import numpy as np
 
 import libdist
-from libdist._arguments import checked, unchecked
+from libdist._arguments import OWN_CHECK, checked
 
 from ._composites import IndexedSlices
 from ._context import face_of
@@ -57,7 +57,6 @@ class Variable(Assignable, metaclass=_VariableType):
         made: Callable[..., Any] = lambda _, wanted: _made(cls, wanted, args, kwargs)  # noqa: E731
         return replica.merge_call(made, (_wanted(*args, **kwargs),))
 
-    @unchecked
     def __init__(
         self,
         initial_value: Any = None,
@@ -68,9 +67,9 @@ class Variable(Assignable, metaclass=_VariableType):
         variable_def: Any = None,
         dtype: Any = None,
         import_scope: Any = None,
-        constraint: Optional[Callable[[Any], Any]] = None,
-        synchronization: Optional[VariableSynchronization] = VariableSynchronization.AUTO,
-        aggregation: Optional[VariableAggregation] = VariableAggregation.NONE,
+        constraint: Annotated[Optional[Callable[[Any], Any]], OWN_CHECK] = None,
+        synchronization: Annotated[Optional[VariableSynchronization], OWN_CHECK] = VariableSynchronization.AUTO,
+        aggregation: Annotated[Optional[VariableAggregation], OWN_CHECK] = VariableAggregation.NONE,
         shape: Any = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:

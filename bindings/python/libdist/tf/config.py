@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Annotated, Any, NamedTuple, Optional, Sequence
 
 import libdist
-from libdist._arguments import checked
+from libdist._arguments import OWN_CHECK, checked
 
 from ._cluster import ClusterResolver, ClusterSpec
 from ._missing import Namespace, missing
@@ -81,8 +81,9 @@ def list_physical_devices(device_type: Optional[str] = None) -> list[PhysicalDev
     return [_CPU] if device_type in (None, "CPU") else []
 
 
+@checked
 def set_logical_device_configuration(
-    device: PhysicalDevice, logical_devices: Optional[Sequence[LogicalDeviceConfiguration]]
+    device: Annotated[PhysicalDevice, OWN_CHECK], logical_devices: Optional[Sequence[LogicalDeviceConfiguration]]
 ) -> None:
     """Divides the host's CPUs into logical devices; None restores the default.
 
@@ -99,8 +100,6 @@ def set_logical_device_configuration(
     if not given:
         raise ValueError("logical_devices is empty: pass one LogicalDeviceConfiguration for each logical device")
     for one in given:
-        if not isinstance(one, LogicalDeviceConfiguration):
-            raise TypeError(f"a tf.config.LogicalDeviceConfiguration is needed here, not {one!r}")
         if one.memory_limit is not None:
             raise ValueError("Setting memory limit on CPU virtual devices is currently not supported")
         if one.experimental_priority is not None:
@@ -109,7 +108,8 @@ def set_logical_device_configuration(
         _configured = given
 
 
-def get_logical_device_configuration(device: PhysicalDevice) -> Optional[list[LogicalDeviceConfiguration]]:
+@checked
+def get_logical_device_configuration(device: Annotated[PhysicalDevice, OWN_CHECK]) -> Optional[list[LogicalDeviceConfiguration]]:
     """The configuration that was set, or None."""
     _check(device)
     with _lock:

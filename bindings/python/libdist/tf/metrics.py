@@ -178,6 +178,7 @@ class _OnServers:
         return total / weight if weight else np.float64(0)
 
 
+@checked
 class _Native(Metric):
     """A metric of libdist's own."""
 

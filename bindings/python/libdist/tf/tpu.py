@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any, Optional, Sequence, Union
+from typing import Annotated, Any, Optional, Sequence, Union
 
 import numpy as np
 
 import libdist
-from libdist._arguments import checked, unchecked
+from libdist._arguments import OWN_CHECK, checked
 
 from ._missing import Namespace, missing
 from ._topology_proto import parsed, serialized
@@ -106,16 +106,14 @@ class Topology:
 class DeviceAssignment:
     """Which devices of a topology are the logical devices of each replica."""
 
-    @unchecked
-    def __init__(self, topology: Topology, core_assignment: Any) -> None:
+    def __init__(self, topology: Annotated[Topology, OWN_CHECK], core_assignment: Any) -> None:
         """core_assignment: [replicas, logical devices, 4]."""
         self._topology = _checked(topology)
         self._native = libdist.DeviceAssignment(topology._native, core_assignment)
 
     @staticmethod
-    @unchecked
     def build(
-        topology: Union[Topology, bytes],
+        topology: Annotated[Union[Topology, bytes], OWN_CHECK],
         computation_shape: Optional[Sequence[int]] = None,
         computation_stride: Optional[Sequence[int]] = None,
         num_replicas: int = 1,
