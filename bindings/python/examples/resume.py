@@ -9,7 +9,6 @@ import tempfile
 
 import numpy as np
 
-import libdist
 from libdist import Aggregation, Assign, ReduceOp, Strategy
 
 ROWS = np.arange(24.0)

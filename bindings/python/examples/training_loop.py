@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 import libdist
-from libdist import Aggregation, Assign, Metric, MetricKind, ReduceOp, Strategy
+from libdist import Aggregation, Assign, MetricKind, ReduceOp, Strategy
 
 EXAMPLES, GLOBAL_BATCH, EPOCHS = 1000, 64, 8
 LEARNING_RATE = np.float32(2)

@@ -385,7 +385,9 @@ class _Plan:
         self.by_name: dict[str, Check] = {}
         self.rest: Optional[tuple[int, str, Check]] = None  # *arguments
         self.options: Optional[list[str]] = None  # of **options, all known ones
-        for index, parameter in enumerate(inspect.signature(function).parameters.values()):
+        parameters = inspect.signature(function).parameters
+        self.known = set(parameters)
+        for index, parameter in enumerate(parameters.values()):
             if parameter.annotation is parameter.empty or (bound and index == 0):
                 continue
             annotation = parameter.annotation
@@ -409,6 +411,7 @@ class _Plan:
             return
         own = {**names, **vars(sys.modules[options.__module__])}
         self.options = list(options.__annotations__)
+        self.known.update(self.options)
         for name, annotation in options.__annotations__.items():
             check = _check_of(_resolved(annotation, own))
             if check is not None:
@@ -425,15 +428,12 @@ def _guarded(function: Callable[..., Any], module: str, bound: bool) -> Callable
     """A function that checks its arguments first. bound: the first is an object or class, which messages name."""
     inner = inspect.unwrap(function)
     plan: Optional[_Plan] = None
-    known: set[str] = set()
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal plan
         if plan is None:
             plan = _Plan(inner, module, bound)
-            parameters = inspect.signature(inner).parameters
-            known.update(parameters, plan.options or ())
         name = ""
         try:
             for index, name, check in plan.by_position:
@@ -450,7 +450,7 @@ def _guarded(function: Callable[..., Any], module: str, bound: bool) -> Callable
                 one = plan.by_name.get(name)
                 if one is not None:
                     kwargs[name] = one(given)
-                elif plan.options is not None and name not in known:
+                elif plan.options is not None and name not in plan.known:
                     raise _unknown(_title(inner, bound, args), name, plan.options)
         except Unfit as unfit:
             error = unfit.report(_title(inner, bound, args), name)
@@ -493,7 +493,8 @@ def checked(thing: T) -> T:
     for name, member in list(vars(thing).items()):
         if inspect.isfunction(member) and name == member.__name__:
             member.__qualname__ = f"{owner}.{name}"  # for Python's own messages
-        if name.startswith("_") and name not in ("__init__", "__new__") or hasattr(getattr(member, "__func__", member), _MARK):
+        private = name.startswith("_") and name not in ("__init__", "__new__")
+        if private or hasattr(getattr(member, "__func__", member), _MARK):
             continue
         if isinstance(member, staticmethod):
             setattr(thing, name, staticmethod(_guarded(member.__func__, module, bound=name == "__new__")))

@@ -11,9 +11,9 @@ from . import _calls, _cdist, _tensors
 from ._arguments import checked
 from ._context import Context
 from ._options import native_options
+from ._tensors import Out, Tensors
 from .constants import DType, ReduceOp, ScanKind
 from .errors import InvalidArgument
-from ._tensors import Out, Tensors
 from .names import OpName, op_number
 
 if TYPE_CHECKING:

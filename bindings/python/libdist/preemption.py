@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 @checked
 class PreemptionHandler(Native):
-    """What a training loop has; Strategy.preemption_handler() makes it. All workers make the same calls of its methods, but for notify().
+    """Saves a checkpoint before a worker is preempted; Strategy.preemption_handler() makes it.
+
+    All workers make the same calls of its methods, except notify().
 
     while handler.total_run_calls < steps:
         handler.run(train_step)  # Cancelled: all is saved, end the program

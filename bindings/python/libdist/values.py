@@ -11,7 +11,7 @@ that are divided over logical devices (an array too, wherever one is taken).
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Annotated, Any, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Iterable, Iterator, Mapping, Optional
 
 import numpy as np
 

@@ -6,7 +6,7 @@ import socket
 import threading
 
 import libdist.tf as tf
-from libdist import ClusterResolver, ClusterSpec, Coordinator, InvalidArgument, Server, Strategy, StrategyKind
+from libdist import ClusterResolver, ClusterSpec, InvalidArgument, Server, Strategy, StrategyKind
 
 PATIENCE = 60  # seconds; only against a hang
 

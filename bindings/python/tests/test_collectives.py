@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from libdist import DType, Numerics, ReduceOp, ScanKind, Strategy, Tensor, Value, Work
+from libdist import DType, Numerics, ReduceOp, ScanKind, Strategy, Tensor, Work
 
 R = 3
 

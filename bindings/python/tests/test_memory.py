@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from libdist import Aggregation, InvalidArgument, ReduceOp, Strategy, Value
+from libdist import Aggregation, InvalidArgument, ReduceOp, Strategy
 
 CALLS = 100_000
 ALLOWED = 4 << 20  # a leak of 42 bytes a call is more

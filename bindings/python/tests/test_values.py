@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 
-from libdist import DType, InvalidArgument, ReduceOp, Strategy, Tensor, Value, ValueKind, dtype_of, numpy_dtype
+from libdist import DType, InvalidArgument, ReduceOp, Strategy, Tensor, ValueKind, dtype_of, numpy_dtype
 
 try:
     import ml_dtypes

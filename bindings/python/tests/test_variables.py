@@ -7,7 +7,6 @@ import unittest
 
 import numpy as np
 
-import libdist
 from libdist import (
     Aggregation,
     Assign,
